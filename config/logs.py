@@ -1,0 +1,59 @@
+"""How log lines look: for people on a console, as JSON for machines; both carry what the context knows."""
+
+from typing import Any
+
+import structlog
+from structlog.types import Processor
+
+_SHARED: list[Processor] = [
+    structlog.contextvars.merge_contextvars,  # request_id, job_id … bound by whoever began the work
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.ExtraAdder(),
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+
+
+def configure(*, level: str, form: str) -> dict[str, Any]:
+    """Set structlog up to go through the standard library, and return Django's LOGGING for it."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_SHARED,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.processors.StackInfoRenderer(),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    return _django_logging(level, _renderers(form))
+
+
+def _renderers(form: str) -> list[Processor]:
+    if form == "json":
+        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(sort_keys=False)]
+    return [structlog.dev.ConsoleRenderer()]
+
+
+def _django_logging(level: str, renderers: list[Processor]) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "lines": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": _SHARED,
+                "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
+            }
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            # Both bring handlers of their own; the root's is enough.
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.server": {"handlers": [], "level": level, "propagate": True},
+            "axes": {"level": "WARNING"},
+            "daphne": {"level": "WARNING"},
+        },
+    }

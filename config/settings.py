@@ -1,0 +1,283 @@
+"""Every setting, in one flat file: the environment decides, development is the default.
+
+Rows that explain each own setting stand in docs/settings.md; tests/architecture/test_settings.py demands them.
+"""
+
+import sys
+from pathlib import Path
+
+import environ
+from django.utils.csp import CSP
+
+from config import embedded, logs, mail
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+env.read_env(BASE_DIR / ".env")
+
+# Where it runs. In production the system checks (apps/audit/checks.py) refuse every default that is unsafe there.
+ENVIRONMENT = env.str("ENVIRONMENT", default="development")
+PRODUCTION = ENVIRONMENT == "production"
+DEBUG = env.bool("DEBUG", default=not PRODUCTION)
+
+# Public on purpose, so that a fresh clone runs at once; refused in production.
+INSECURE_SECRET_KEY = "insecure-development-key-that-every-clone-of-fencepost-shares"  # noqa: S105
+SECRET_KEY = env.str("SECRET_KEY", default=INSECURE_SECRET_KEY)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+# Other sites whose pages may post here and open sockets, with scheme: https://ops.example.com
+ALLOWED_ORIGINS = env.list("ALLOWED_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS = ALLOWED_ORIGINS
+
+INSTALLED_APPS = [
+    "daphne",  # first: its runserver serves sockets too
+    "unfold",  # before the admin, whose templates it replaces
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_filters",
+    "axes",
+    "channels",
+    "apps.audit",
+    "apps.accounts",
+    "apps.queues",
+    "apps.workers",
+    "apps.jobs",
+    "apps.runtime",
+    "apps.events",
+    "apps.dashboard",
+    "apps.bench",
+    "apps.demo",
+]
+
+MIDDLEWARE = [
+    "config.middleware.request_id",
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.csp.ContentSecurityPolicyMiddleware",
+    "config.middleware.StaticFiles",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "allauth.usersessions.middleware.UserSessionsMiddleware",
+    "axes.middleware.AxesMiddleware",  # last, as its documents ask
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.csp",
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- Database ---
+
+# Unset: the PostgreSQL that is built in (config/embedded.py) serves, and importing this file does not start it.
+DATABASE_URL = env.str("DATABASE_URL", default="")
+# Connections a web process keeps; 0 is none. Commands never pool: executors are forked, and a pool's threads are not.
+DB_POOL_SIZE = env.int("DB_POOL_SIZE", default=10)
+# Executions after which a statement is prepared; empty: never, for poolers that know no prepared statements.
+DB_PREPARE_THRESHOLD = int(threshold) if (threshold := env.str("DB_PREPARE_THRESHOLD", default="5")) else None
+# Seconds a connection without a pool is kept between requests.
+CONN_MAX_AGE = env.int("CONN_MAX_AGE", default=0)
+# What pg_stat_activity calls our connections.
+DB_APPLICATION_NAME = env.str("DB_APPLICATION_NAME", default="fencepost")
+
+SERVES_WEB = not {"config.wsgi", "config.asgi"}.isdisjoint(sys.modules)
+POOLED = SERVES_WEB and DB_POOL_SIZE > 0
+_database = env.db_url_config(DATABASE_URL or embedded.url())
+DATABASES = {
+    "default": {
+        **_database,
+        "CONN_MAX_AGE": 0 if POOLED else CONN_MAX_AGE,
+        "CONN_HEALTH_CHECKS": True,
+        # A cursor WITH HOLD does not survive a transaction pooler; long reads here page by key instead.
+        "DISABLE_SERVER_SIDE_CURSORS": True,
+        "OPTIONS": {
+            # A dead peer is noticed in about six seconds, not after the two hours of the system's default.
+            "connect_timeout": 2,
+            "keepalives_idle": 5,
+            "keepalives_interval": 1,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 5000,
+            "application_name": DB_APPLICATION_NAME,
+            "prepare_threshold": DB_PREPARE_THRESHOLD,
+            **({"pool": {"min_size": 1, "max_size": DB_POOL_SIZE, "timeout": 5}} if POOLED else {}),
+            **_database.get("OPTIONS", {}),
+        },
+    }
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- Who may come in ---
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+# Proxies that stand in front and may be believed about scheme and client address.
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
+# none, optional or mandatory: must a new address be confirmed by mail.
+EMAIL_VERIFICATION = env.str("EMAIL_VERIFICATION", default="none")
+
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = EMAIL_VERIFICATION
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
+ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXIES
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_USERNAME_CALLABLE = "config.middleware.login_name"
+AXES_IPWARE_PROXY_COUNT = TRUSTED_PROXIES
+
+# --- What browsers are told ---
+
+# TLS stands in front: cookies only over https, plain http redirected, HSTS sent.
+HTTPS = env.bool("HTTPS", default=PRODUCTION)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "SAMEORIGIN"  # the admin's popups are frames of our own
+SECURE_CSP = {
+    "default-src": [CSP.SELF],
+    "script-src": [CSP.SELF, CSP.NONCE],
+    "style-src": [CSP.SELF, CSP.NONCE],
+    "img-src": [CSP.SELF, "data:"],
+    "object-src": [CSP.NONE],
+    "base-uri": [CSP.NONE],
+    "form-action": [CSP.SELF],
+    "frame-ancestors": [CSP.SELF],
+}
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# How mail leaves the house: smtp+tls://user:password@host:587, or consolemail:// to print it.
+EMAIL_URL = env.email_url("EMAIL_URL", default="consolemail://")
+MAILERS = {"default": {"BACKEND": EMAIL_URL["EMAIL_BACKEND"], "OPTIONS": mail.options(EMAIL_URL)}}
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="fencepost@localhost")
+
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "NUM_PROXIES": TRUSTED_PROXIES,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Fencepost",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# --- Logs ---
+
+# The least level that is written.
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+# console for people, json for machines.
+LOG_FORMAT = env.str("LOG_FORMAT", default="console")
+LOGGING = logs.configure(level=LOG_LEVEL, form=LOG_FORMAT)
+
+# --- Fencepost's own: each a row in docs/settings.md. A flag of runworker --poll-interval is POLL_INTERVAL here. ---
+
+# Workers
+QUEUES = env.list("QUEUES", default=[])  # org/project/queue,…: what a worker serves; empty is every queue
+TYPES = env.list("TYPES", default=[])  # job types a worker takes; empty is every type it has a handler for
+WORKER_NAME = env.str("WORKER_NAME", default="")  # the worker's stable name; empty makes one from host and folder
+CONCURRENCY = env.int("CONCURRENCY", default=10)  # jobs a worker runs at once
+PROCESSES = env.int("PROCESSES", default=0)  # executors; 0 runs handlers inside the worker itself
+POOLS = env.list("POOLS", default=[])  # name:slots=queue-or-type+…: slots kept for some queues or types
+LEASE_SECONDS = env.float("LEASE_SECONDS", default=30.0)  # how long a silent session keeps its jobs
+HEARTBEAT_SECONDS = env.float("HEARTBEAT_SECONDS", default=LEASE_SECONDS / 3)  # how often a session speaks
+POLL_INTERVAL = env.float("POLL_INTERVAL", default=1.0)  # seconds between looks when no wake-up came
+GRACE_SECONDS = env.float("GRACE_SECONDS", default=30.0)  # what a stopping worker leaves its jobs to finish
+DEADLINE_GRACE_SECONDS = env.float("DEADLINE_GRACE_SECONDS", default=5.0)  # past a deadline, before the reaper acts
+NO_SCHEDULER = env.bool("NO_SCHEDULER", default=False)  # keep the scheduler's loops out of this worker
+POLL_ONLY = env.bool("POLL_ONLY", default=False)  # do not LISTEN: for transaction poolers
+BURST = env.bool("BURST", default=False)  # end when the queues are empty
+JOB_RETRY_INTERVALS = env.list(
+    "JOB_RETRY_INTERVALS", cast=int, default=[]
+)  # seconds,…: makes the default policy a list
+
+# Limits of what is taken in
+PAYLOAD_MAX_BYTES = env.int("PAYLOAD_MAX_BYTES", default=262_144)  # a payload or a result
+BODY_MAX_BYTES = env.int("BODY_MAX_BYTES", default=8_388_608)  # a request's body
+JSON_MAX_DEPTH = env.int("JSON_MAX_DEPTH", default=64)  # how deep JSON may nest
+BATCH_MAX = env.int("BATCH_MAX", default=1000)  # jobs in one call
+DEPENDENCIES_MAX = env.int("DEPENDENCIES_MAX", default=1000)  # parents of one job
+HTTP_ALLOW_PRIVATE = env.list("HTTP_ALLOW_PRIVATE", default=[])  # hosts http.request may reach although private
+TOKEN_DAYS = env.int("TOKEN_DAYS", default=30)  # how long a login token lives
+
+# How long things are kept
+IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", default=24)  # Idempotency-Keys
+RETENTION_EVENTS_DAYS = env.int("RETENTION_EVENTS_DAYS", default=7)  # events and job logs
+RETENTION_JOBS_DAYS = env.int("RETENTION_JOBS_DAYS", default=90)  # finished jobs and their ledger
+RETENTION_DEAD_LETTER_DAYS = env.int("RETENTION_DEAD_LETTER_DAYS", default=30)  # dead letters, then discarded
+RESULTS_DIR = env.path("RESULTS_DIR", default=str(BASE_DIR / "var" / "results"))  # files that handlers save
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_MAX_BYTES

@@ -1,0 +1,12 @@
+"""HTTP, in production: granian --interface wsgi config.wsgi:application."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+from config import embedded
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+
+application = get_wsgi_application()
+embedded.ensure()

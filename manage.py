@@ -1,0 +1,38 @@
+#!/usr/bin/env python
+"""The command line: python manage.py help."""
+
+import os
+import sys
+
+# These look at the code only, so lint and a first look need no database.
+WITHOUT_DATABASE = {
+    "check",
+    "collectstatic",
+    "diagram",
+    "findstatic",
+    "help",
+    "makemigrations",
+    "spectacular",
+    "version",
+}
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    from django.core.management import execute_from_command_line
+
+    from config import embedded
+
+    if needs_database(sys.argv):
+        embedded.ensure()
+    execute_from_command_line(sys.argv)
+
+
+def needs_database(argv: list[str]) -> bool:
+    command = argv[1] if len(argv) > 1 else "help"
+    asks_help = bool({"--help", "-h", "--version"}.intersection(argv))
+    return not asks_help and ("--database" in argv or command not in WITHOUT_DATABASE)
+
+
+if __name__ == "__main__":
+    main()

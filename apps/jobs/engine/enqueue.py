@@ -1,0 +1,132 @@
+"""Make jobs: one, or a thousand in a statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from uuid_utils.compat import uuid7
+
+from apps.errors import Conflict
+from apps.jobs.engine import enqueue_parents as family
+from apps.sql import Statement
+
+TRIES = 5  # at reading the holder of a unique key that ends while we look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewJob:
+    """What to enqueue. `payload` and `labels` are JSON texts, checked at the door (apps/jobs/services).
+
+    `run_at` (aware) and `delay_ms` add up to nothing: the later one counts, never before now.
+    None leaves a field to the queue, its retry policy or the default.
+    """
+
+    queue_id: UUID
+    type: str
+    payload: str = "{}"
+    id: UUID = field(default_factory=uuid7)
+    priority: int | None = None
+    run_at: datetime | None = None
+    delay_ms: int | None = None
+    timeout_ms: int | None = None
+    retry_policy_id: UUID | None = None
+    max_attempts: int | None = None
+    max_losses: int | None = None
+    depends_on: Sequence[UUID] = ()
+    on_parent_failure: str | None = None
+    unique_key: str | None = None
+    labels: str | None = None
+    requires_approval: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """Where a job now waits; `is_new` is False for a live job that already held the unique key."""
+
+    job_id: UUID
+    state: str
+    is_new: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Holder:
+    queue_id: UUID
+    unique_key: str
+    job_id: UUID
+    state: str
+
+
+_enqueue = Statement.beside(__file__, Enqueued)
+_holders = Statement.beside(__file__, _Holder, "enqueue_holders")
+
+
+@transaction.atomic
+def enqueue(
+    jobs: Sequence[NewJob], *, batch_id: UUID | None = None, submitted_by: UUID | None = None
+) -> list[Enqueued]:
+    """Enqueue up to a thousand jobs at once, in the caller's transaction; answers in their order.
+
+    A job whose unique key is held by a live one is not made; that one is answered. Unknown
+    parents raise BadInput at "#/jobs/<n>/depends_on". Jobs without parents take one statement.
+    """
+    ties = family.look_up(jobs)
+    placed: dict[UUID, Enqueued] = {}
+    left = jobs
+    for _ in range(TRIES):
+        rows = _enqueue(**_columns(left, ties), batch_id=batch_id, submitted_by=submitted_by)
+        placed.update((row.job_id, row) for row in rows)
+        if len(rows) == len(left):
+            break
+        left = _collided(left, placed)
+        if not left:
+            break
+    else:
+        raise Conflict("The holder of a unique key kept changing; try again.")
+    family.tie(jobs, ties, {job.id for job in jobs if placed[job.id].is_new})
+    return [placed[job.id] for job in jobs]
+
+
+def _collided(jobs: Sequence[NewJob], placed: dict[UUID, Enqueued]) -> list[NewJob]:
+    """Find who holds the keys of the jobs that were not placed; answer those still without a holder."""
+    missing = [job for job in jobs if job.id not in placed]
+    found = _holders(
+        queue_ids=[job.queue_id for job in missing],
+        unique_keys=[job.unique_key for job in missing],
+    )
+    holders = {(row.queue_id, row.unique_key): row for row in found}
+    for job in missing:
+        holder = holders.get((job.queue_id, job.unique_key or ""))
+        if holder:
+            placed[job.id] = Enqueued(holder.job_id, holder.state, is_new=False)
+    return [job for job in missing if job.id not in placed]
+
+
+def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
+    """Turn jobs into arrays; a column that is empty for all is sent empty."""
+
+    def column(values: list[object]) -> list[object]:
+        return values if any(value is not None for value in values) else []
+
+    intervals = settings.JOB_RETRY_INTERVALS
+    return {
+        "ids": [job.id for job in jobs],
+        "queue_ids": [job.queue_id for job in jobs],
+        "types": [job.type for job in jobs],
+        "payloads": [job.payload for job in jobs],
+        "priorities": column([job.priority for job in jobs]),
+        "run_ats": column([job.run_at for job in jobs]),
+        "delays_ms": column([job.delay_ms for job in jobs]),
+        "timeouts_ms": column([job.timeout_ms for job in jobs]),
+        "policies": column([job.retry_policy_id for job in jobs]),
+        "max_attempts": column([job.max_attempts for job in jobs]),
+        "max_losses": column([job.max_losses for job in jobs]),
+        "pendings": column([ties.pending(job) for job in jobs]),
+        "on_failures": column([job.on_parent_failure for job in jobs]),
+        "unique_keys": column([job.unique_key for job in jobs]),
+        "labels": column([job.labels for job in jobs]),
+        "approvals": column([job.requires_approval or None for job in jobs]),
+        "default_attempts": len(intervals) + 1 if intervals else 5,
+    }

@@ -1,0 +1,84 @@
+-- Put up to a thousand jobs where they wait, or name the live job that already holds a unique key.
+-- An empty array stands for "the default for all": unnest pads the shorter ones with NULL.
+WITH asked AS MATERIALIZED (
+    SELECT *
+    FROM unnest(
+        %(ids)s::uuid [], %(queue_ids)s::uuid [], %(types)s::text [], %(payloads)s::text [],
+        %(priorities)s::smallint [], %(run_ats)s::timestamptz [], %(delays_ms)s::bigint [],
+        %(timeouts_ms)s::bigint [], %(policies)s::uuid [], %(max_attempts)s::smallint [],
+        %(max_losses)s::smallint [], %(pendings)s::integer [], %(on_failures)s::text [],
+        %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean []
+    ) WITH ORDINALITY AS u (
+        id, queue_id, type, payload, priority, run_at, delay_ms, timeout_ms, retry_policy_id, max_attempts,
+        max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, place
+    )
+),
+
+timed AS MATERIALIZED (
+    SELECT
+        asked.*,
+        queue.project_id,
+        clock_timestamp() AS at,
+        coalesce(asked.priority, queue.default_priority) AS settled_priority,
+        coalesce(asked.retry_policy_id, queue.retry_policy_id) AS policy_id,
+        queue.aging_seconds::bigint * 1000000 AS aging
+    FROM asked
+    INNER JOIN queues_queue AS queue ON asked.queue_id = queue.id
+),
+
+placed AS (
+    INSERT INTO jobs_job_live (
+        id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
+        retry_policy_id, max_attempts, max_losses, max_snoozes, pending, on_parent_failure, unique_key,
+        labels, requires_approval, batch_id, submitted_by, state
+    )
+    SELECT
+        timed.id,
+        timed.queue_id,
+        timed.type,
+        timed.payload::jsonb,
+        timed.settled_priority,
+        timed.at,
+        due.at,
+        (extract(EPOCH FROM due.at) * 1000000)::bigint
+        - timed.settled_priority * coalesce(timed.aging, 4503599627370496),
+        timed.aging,
+        timed.timeout_ms,
+        timed.retry_policy_id,
+        coalesce(timed.max_attempts, policy.max_attempts, %(default_attempts)s::smallint),
+        coalesce(timed.max_losses, policy.max_losses, 3),
+        100,
+        coalesce(timed.pending, 0),
+        timed.on_parent_failure,
+        timed.unique_key,
+        timed.labels::jsonb,
+        coalesce(timed.requires_approval, FALSE),
+        %(batch_id)s::uuid,
+        %(submitted_by)s::uuid,
+        CASE
+            WHEN timed.pending > 0 THEN 'blocked'
+            WHEN timed.requires_approval THEN 'awaiting_approval'
+            WHEN due.at > timed.at THEN 'scheduled'
+            ELSE 'queued'
+        END
+    FROM timed
+    CROSS JOIN LATERAL (
+        SELECT greatest(
+            timed.at, timed.run_at, timed.at + timed.delay_ms * interval '1 millisecond'
+        ) AS at
+    ) AS due
+    LEFT JOIN queues_retrypolicy AS policy ON timed.policy_id = policy.id
+    ORDER BY timed.unique_key, timed.place
+    ON CONFLICT (queue_id, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
+    RETURNING id, queue_id, state
+),
+
+told AS (
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids)
+    SELECT queue.project_id, placed.queue_id, 'job.enqueued', placed.state, array_agg(placed.id ORDER BY placed.id)
+    FROM placed
+    INNER JOIN queues_queue AS queue ON placed.queue_id = queue.id
+    GROUP BY queue.project_id, placed.queue_id, placed.state
+)
+
+SELECT id, state FROM placed;

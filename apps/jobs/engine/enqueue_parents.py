@@ -1,0 +1,91 @@
+"""What enqueue does about parents: hold the live ones, find the ended ones, write the edges."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from apps.errors import BadInput
+from apps.jobs.engine.wake_dependents import wake_dependents
+from apps.jobs.states import JobState, OnParentFailure
+from apps.sql import Statement
+
+if TYPE_CHECKING:
+    from apps.jobs.engine.enqueue import NewJob
+
+
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    id: UUID
+    state: str
+
+
+_live = Statement.beside(__file__, _Parent)
+_ended = Statement.beside(__file__, _Parent, "enqueue_ended")
+_edges = Statement.beside(__file__, int, "enqueue_edges")
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """The state of every parent named in one call, as it is while the live ones are held."""
+
+    states: dict[UUID, str] = field(default_factory=dict)
+
+    def settled(self, job: "NewJob", parent: UUID) -> bool:
+        """True when the child need not wait for this parent."""
+        state = self.states[parent]
+        failed = state in (JobState.DEAD_LETTER, JobState.CANCELLED)
+        runs_anyway = job.on_parent_failure == OnParentFailure.RUN
+        return state == JobState.COMPLETED or (failed and runs_anyway)
+
+    def pending(self, job: "NewJob") -> int | None:
+        """How many parents the child waits for; None when it has none."""
+        if not job.depends_on:
+            return None
+        return sum(not self.settled(job, parent) for parent in set(job.depends_on))
+
+
+def look_up(jobs: "Sequence[NewJob]") -> Ties:
+    """Hold the live parents in id order, then look for the missing ones on the shelves.
+
+    All jobs of one call belong to one project; parents of another do not exist for them.
+    """
+    named = {parent for job in jobs for parent in job.depends_on}
+    if not named:
+        return Ties()
+    queue_id = jobs[0].queue_id
+    states = {row.id: row.state for row in _live(parents=sorted(named), queue_id=queue_id)}
+    missing = named - states.keys()
+    if missing:
+        since = min(map(day_of, missing))
+        rows = _ended(parents=sorted(missing), since=since, queue_id=queue_id)
+        states.update((row.id, row.state) for row in rows)
+    _refuse_unknown(jobs, states)
+    return Ties(states)
+
+
+def tie(jobs: "Sequence[NewJob]", ties: Ties, made: set[UUID]) -> None:
+    """Write the edges of the jobs that were made; a parent that had failed fails them at once."""
+    edges = [
+        (parent, job.id, ties.settled(job, parent)) for job in jobs if job.id in made for parent in set(job.depends_on)
+    ]
+    if not edges:
+        return
+    parents, children, settled = zip(*edges, strict=True)
+    _edges(parents=list(parents), children=list(children), settled=list(settled))
+    failed = {p for p in parents if ties.states[p] in (JobState.DEAD_LETTER, JobState.CANCELLED)}
+    wake_dependents(ended={parent: ties.states[parent] for parent in failed})
+
+
+def day_of(job_id: UUID) -> date:
+    """The UTC day a UUIDv7 was made on: a job cannot have ended before it."""
+    return datetime.fromtimestamp((job_id.int >> 80) / 1000, UTC).date()
+
+
+def _refuse_unknown(jobs: "Sequence[NewJob]", known: Iterable[UUID]) -> None:
+    known = set(known)
+    for place, job in enumerate(jobs):
+        for parent in job.depends_on:
+            if parent not in known:
+                raise BadInput.at(f"#/jobs/{place}/depends_on", f"There is no job {parent}.")

@@ -1,0 +1,81 @@
+"""The life of a job. SQL, services, docs and tests all read it from here."""
+
+from django.db.models import TextChoices
+
+
+class JobState(TextChoices):
+    SCHEDULED = "scheduled"  # run_at is still ahead
+    BLOCKED = "blocked"  # waits for parents
+    AWAITING_APPROVAL = "awaiting_approval"  # waits for a person
+    QUEUED = "queued"  # any fitting worker may claim it
+    RUNNING = "running"  # one session holds it under a fence
+    RETRY_WAIT = "retry_wait"  # failed or was lost, will run again at run_at
+    PAUSED = "paused"  # held by an operator; resume_state says where it goes back to
+    COMPLETED = "completed"
+    DEAD_LETTER = "dead_letter"  # out of attempts, losses or luck; replayable
+    CANCELLED = "cancelled"
+
+
+S = JobState
+FINAL = frozenset({S.COMPLETED, S.DEAD_LETTER, S.CANCELLED})
+LIVE = frozenset(JobState) - FINAL
+WAITING = LIVE - {S.RUNNING}
+
+# Who may move a job from where to where; a verb is a file in engine/. None: it did not exist.
+MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
+    (None, S.QUEUED): {"enqueue"},
+    (None, S.SCHEDULED): {"enqueue"},
+    (None, S.BLOCKED): {"enqueue"},
+    (None, S.AWAITING_APPROVAL): {"enqueue"},
+    (S.SCHEDULED, S.QUEUED): {"promote", "retry_now"},
+    (S.RETRY_WAIT, S.QUEUED): {"promote", "retry_now"},
+    (S.BLOCKED, S.QUEUED): {"wake_dependents"},
+    (S.BLOCKED, S.SCHEDULED): {"wake_dependents"},
+    (S.BLOCKED, S.AWAITING_APPROVAL): {"wake_dependents"},
+    (S.BLOCKED, S.CANCELLED): {"wake_dependents", "cancel"},
+    (S.QUEUED, S.RUNNING): {"claim"},
+    (S.RUNNING, S.COMPLETED): {"report"},
+    (S.RUNNING, S.RETRY_WAIT): {"report"},
+    (S.RUNNING, S.DEAD_LETTER): {"report"},
+    (S.RUNNING, S.CANCELLED): {"report", "cancel"},
+    (S.RUNNING, S.SCHEDULED): {"report"},
+    (S.RUNNING, S.QUEUED): {"report"},
+    (S.SCHEDULED, S.CANCELLED): {"cancel"},
+    (S.AWAITING_APPROVAL, S.CANCELLED): {"cancel"},
+    (S.QUEUED, S.CANCELLED): {"cancel", "purge"},
+    (S.RETRY_WAIT, S.CANCELLED): {"cancel"},
+    (S.PAUSED, S.CANCELLED): {"cancel"},
+    (S.DEAD_LETTER, S.QUEUED): {"replay"},
+    (S.CANCELLED, S.BLOCKED): {"replay"},  # a descendant, revived with its parent
+}
+
+
+class Outcome(TextChoices):
+    """How one attempt ended."""
+
+    SUCCESS = "success"
+    RETRYABLE_ERROR = "retryable_error"
+    PERMANENT_ERROR = "permanent_error"
+    TIMEOUT = "timeout"
+    LOST = "lost"  # its session fell silent
+    CRASHED = "crashed"  # its executor died
+    SNOOZED = "snoozed"  # asked to be run later; spends no attempt
+    RELEASED = "released"  # handed back by a draining worker; spends no attempt
+    CANCELLED = "cancelled"
+
+
+class Reason(TextChoices):
+    """Why a job ended, when it did not complete."""
+
+    ATTEMPTS_EXHAUSTED = "attempts_exhausted"
+    LOST_EXHAUSTED = "lost_exhausted"
+    SNOOZES_EXHAUSTED = "snoozes_exhausted"
+    PERMANENT_ERROR = "permanent_error"
+    PARENT_FAILED = "parent_failed"
+    CANCELLED = "cancelled"
+    PURGED = "purged"
+
+
+class OnParentFailure(TextChoices):
+    CANCEL = "cancel"
+    RUN = "run"

@@ -1,0 +1,220 @@
+"""Where a job waits: queues, retry policies, and the counters that guard them."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from uuid_utils.compat import uuid7
+
+from apps.accounts.models import Project, Role, slug_rule
+
+AGING_MAX = 10**8  # seconds; DESIGN: rank must fit a bigint
+
+
+class Curve(models.TextChoices):
+    FIXED = "fixed"  # base
+    LINEAR = "linear"  # base · n
+    EXPONENTIAL = "exponential"  # base · 2^(n−1)
+    QUARTIC = "quartic"  # (n−1)⁴ + base
+    INTERVALS = "intervals"  # a list: k delays are k retries
+
+
+class RetryPolicy(models.Model):
+    """How long a failed job waits and how often it is tried."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, models.DB_CASCADE, related_name="retry_policies")
+    name = models.CharField(max_length=128)
+    kind = models.CharField(max_length=16, choices=Curve.choices, default=Curve.EXPONENTIAL)
+    max_attempts = models.SmallIntegerField(default=5, validators=[MinValueValidator(1), MaxValueValidator(1000)])
+    max_losses = models.SmallIntegerField(default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)])
+    base_delay_ms = models.BigIntegerField(default=1000, validators=[MinValueValidator(0)])
+    max_delay_ms = models.BigIntegerField(default=300_000, validators=[MinValueValidator(0)])
+    jitter = models.BooleanField(default=True)
+    intervals_ms = ArrayField(models.BigIntegerField(), null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "retry policies"
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="retry_policy_name_is_unique_in_its_project"),
+            models.CheckConstraint(condition=Q(kind__in=Curve.values), name="retry_policy_kind_is_known"),
+            models.CheckConstraint(
+                condition=Q(max_attempts__range=(1, 1000), max_losses__range=(1, 1000)),
+                name="retry_policy_budgets_are_positive",
+            ),
+            models.CheckConstraint(
+                condition=Q(base_delay_ms__range=(0, 10**12), max_delay_ms__range=(0, 10**12)),
+                name="retry_policy_delays_are_bounded",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Queue(models.Model):
+    """A named line of jobs with its own limits."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, models.DB_CASCADE, related_name="queues")
+    name = models.CharField(max_length=128, validators=[slug_rule])
+    retry_policy = models.ForeignKey(
+        RetryPolicy, models.DO_NOTHING, null=True, blank=True
+    )  # the database refuses to delete a policy in use
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    paused_at = models.DateTimeField(null=True, blank=True)
+    paused_until = models.DateTimeField(null=True, blank=True)
+    paused_by = models.CharField(max_length=320, blank=True)
+    pause_reason = models.CharField(max_length=255, blank=True)
+
+    default_priority = models.SmallIntegerField(
+        default=0, validators=[MinValueValidator(-1000), MaxValueValidator(1000)]
+    )
+    aging_seconds = models.IntegerField(
+        null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(AGING_MAX)]
+    )  # NULL: strict priority; 0: first in, first out
+    timeout_ms = models.BigIntegerField(
+        default=300_000, validators=[MinValueValidator(1), MaxValueValidator(30 * 86_400_000)]
+    )
+    retention_days = models.SmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(3650)]
+    )
+    dead_letter_retention_days = models.SmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(3650)]
+    )
+    allowed_types = ArrayField(models.CharField(max_length=128), null=True, blank=True)
+    hide_payloads_below = models.CharField(max_length=16, choices=Role.choices, null=True, blank=True)
+
+    max_concurrency = models.IntegerField(null=True, blank=True)
+    shards = models.SmallIntegerField(default=1)
+    rate_per_second = models.FloatField(null=True, blank=True)
+    burst = models.IntegerField(null=True, blank=True)
+    max_depth = models.BigIntegerField(null=True, blank=True)
+    max_per_key = models.IntegerField(null=True, blank=True)
+    weight = models.SmallIntegerField(default=1)
+    breaker_window = models.SmallIntegerField(null=True, blank=True)
+    breaker_trip = models.SmallIntegerField(null=True, blank=True)
+    breaker_cooldown_seconds = models.IntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="queue_name_is_unique_in_its_project"),
+            models.CheckConstraint(condition=Q(default_priority__range=(-1000, 1000)), name="queue_priority_in_range"),
+            models.CheckConstraint(
+                condition=Q(aging_seconds=None) | Q(aging_seconds__range=(0, AGING_MAX)),
+                name="queue_aging_in_range",
+            ),
+            models.CheckConstraint(condition=Q(shards__range=(1, 64)), name="queue_shards_in_range"),
+            models.CheckConstraint(condition=Q(timeout_ms__range=(1, 30 * 86_400_000)), name="queue_timeout_in_range"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BreakerState(models.TextChoices):
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class Gate(models.Model):
+    """One shard of a queue's limits. Rows exist only while the queue has a cap, a rate or an open breaker."""
+
+    pk = models.CompositePrimaryKey("queue_id", "shard")
+    queue = models.ForeignKey(Queue, models.DB_CASCADE, related_name="gates")
+    shard = models.SmallIntegerField()
+    cap = models.IntegerField(null=True)
+    in_flight = models.IntegerField(default=0)
+    tokens = models.FloatField(default=0)
+    refilled_at = models.DateTimeField(null=True)
+    opens_after = models.BigIntegerField(null=True)  # transaction id: admits nothing until all older ended
+    breaker = models.CharField(max_length=16, choices=BreakerState.choices, default="closed")
+    reopens_at = models.DateTimeField(null=True)  # when an open breaker lets a probe through
+    trips = models.SmallIntegerField(default=0)
+    probe_job = models.UUIDField(null=True)
+    probe_fence = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(in_flight__gte=0), name="gate_in_flight_not_negative"),
+            models.CheckConstraint(
+                condition=~Q(breaker="open") | Q(reopens_at__isnull=False),
+                name="gate_open_breaker_reopens",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue_id}/{self.shard}: {self.in_flight}"
+
+
+class Key(models.Model):
+    """How many jobs of one concurrency key run; deleted at 0."""
+
+    pk = models.CompositePrimaryKey("queue_id", "key")
+    queue = models.ForeignKey(Queue, models.DB_CASCADE, related_name="keys")
+    key = models.CharField(max_length=255)
+    in_flight = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(in_flight__gte=0), name="key_in_flight_not_negative")]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.in_flight}"
+
+
+class MinuteStat(models.Model):
+    """The rollup: what ended in one queue in one minute, from the ledger."""
+
+    pk = models.CompositePrimaryKey("queue_id", "minute")
+    queue = models.ForeignKey(Queue, models.DB_CASCADE, related_name="minutes")
+    minute = models.DateTimeField()
+    completed = models.IntegerField(default=0)
+    failed = models.IntegerField(default=0)
+    dead_lettered = models.IntegerField(default=0)
+    lost = models.IntegerField(default=0)
+    fenced = models.IntegerField(default=0)
+    wait_p50_ms = models.FloatField(null=True)
+    wait_p95_ms = models.FloatField(null=True)
+    wait_p99_ms = models.FloatField(null=True)
+    run_p50_ms = models.FloatField(null=True)
+    run_p95_ms = models.FloatField(null=True)
+    run_p99_ms = models.FloatField(null=True)
+    wait_histogram = ArrayField(models.IntegerField(), null=True)
+    run_histogram = ArrayField(models.IntegerField(), null=True)
+
+    def __str__(self) -> str:
+        return f"{self.queue_id} {self.minute:%H:%M}"
+
+
+class Depth(models.Model):
+    """The cached depth of a queue, measured every two seconds."""
+
+    queue = models.OneToOneField(Queue, models.DB_CASCADE, primary_key=True, related_name="depth")
+    queued = models.BigIntegerField(default=0)
+    running = models.BigIntegerField(default=0)
+    oldest_at = models.DateTimeField(null=True)
+    measured_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.queue_id}: {self.queued}"
+
+
+class FailureSummary(models.Model):
+    """One cached summary of a queue's failures."""
+
+    queue = models.OneToOneField(Queue, models.DB_CASCADE, primary_key=True, related_name="failure_summary")
+    window_hours = models.SmallIntegerField(default=24)
+    failures = models.JSONField(default=list)
+    summary = models.TextField(blank=True)
+    model = models.CharField(max_length=128, blank=True)
+    state = models.CharField(max_length=16, default="pending")
+    computed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "failure summaries"
+
+    def __str__(self) -> str:
+        return f"{self.queue_id}: {self.state}"

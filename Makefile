@@ -65,7 +65,7 @@ lint: setup ## Check style, imports, types, migrations and the API document; nee
 	$(BIN)/mypy
 	$(BIN)/codespell
 	$(MANAGE) check
-	$(MANAGE) makemigrations --check --dry-run
+	$(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	if [ -f docs/openapi.yaml ]; then $(MANAGE) spectacular --validate | diff -u docs/openapi.yaml - ; fi
 
 .PHONY: fix

@@ -245,7 +245,6 @@ def _initialize(here: Place) -> None:
 def _run(here: Place, program: str, *args: str | Path) -> None:
     # PGPORT, PGDATA and their like are meant for other servers.
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
-    as_account = {"user": here.account.pw_uid, "group": here.account.pw_gid} if here.account else {}
     done = subprocess.run(  # noqa: S603 - a program of ours, no shell
         [_binary(here, program), *map(str, args)],
         env={**environment, "LC_ALL": "C"},
@@ -253,8 +252,9 @@ def _run(here: Place, program: str, *args: str | Path) -> None:
         capture_output=True,
         text=True,
         check=False,
+        user=here.account.pw_uid if here.account else None,
+        group=here.account.pw_gid if here.account else None,
         extra_groups=[] if here.account else None,
-        **as_account,
     )
     if done.returncode:
         log = here.data / "log"

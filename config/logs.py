@@ -1,5 +1,6 @@
 """How log lines look: for people on a console, as JSON for machines; both carry what the context knows."""
 
+import sys
 from typing import Any
 
 import structlog
@@ -31,9 +32,12 @@ def configure(*, level: str, form: str) -> dict[str, Any]:
 
 
 def _renderers(form: str) -> list[Processor]:
+    """Tracebacks never show local variables: payloads and tokens stand in them."""
     if form == "json":
-        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(sort_keys=False)]
-    return [structlog.dev.ConsoleRenderer()]
+        exceptions = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        return [structlog.processors.ExceptionRenderer(exceptions), structlog.processors.JSONRenderer(default=str)]
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
 
 
 def _django_logging(level: str, renderers: list[Processor]) -> dict[str, Any]:

@@ -140,6 +140,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- Who may come in ---
 
 AUTH_USER_MODEL = "accounts.User"
+SILENCED_SYSTEM_CHECKS = ["auth.W004"]  # an address is unique by a constraint on lower(email)
 AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "django.contrib.auth.backends.ModelBackend",
@@ -260,9 +261,7 @@ DEADLINE_GRACE_SECONDS = env.float("DEADLINE_GRACE_SECONDS", default=5.0)  # pas
 NO_SCHEDULER = env.bool("NO_SCHEDULER", default=False)  # keep the scheduler's loops out of this worker
 POLL_ONLY = env.bool("POLL_ONLY", default=False)  # do not LISTEN: for transaction poolers
 BURST = env.bool("BURST", default=False)  # end when the queues are empty
-JOB_RETRY_INTERVALS = env.list(
-    "JOB_RETRY_INTERVALS", cast=int, default=[]
-)  # seconds,…: makes the default policy a list
+JOB_RETRY_INTERVALS = env.list("JOB_RETRY_INTERVALS", cast=int, default=[])  # delays of the default policy, seconds
 
 # Limits of what is taken in
 PAYLOAD_MAX_BYTES = env.int("PAYLOAD_MAX_BYTES", default=262_144)  # a payload or a result
@@ -278,6 +277,6 @@ IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", default=24)  # Idempotency-Keys
 RETENTION_EVENTS_DAYS = env.int("RETENTION_EVENTS_DAYS", default=7)  # events and job logs
 RETENTION_JOBS_DAYS = env.int("RETENTION_JOBS_DAYS", default=90)  # finished jobs and their ledger
 RETENTION_DEAD_LETTER_DAYS = env.int("RETENTION_DEAD_LETTER_DAYS", default=30)  # dead letters, then discarded
-RESULTS_DIR = env.path("RESULTS_DIR", default=str(BASE_DIR / "var" / "results"))  # files that handlers save
+RESULTS_DIR = BASE_DIR / env.str("RESULTS_DIR", default="var/results")  # files that handlers save
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_MAX_BYTES

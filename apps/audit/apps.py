@@ -1,3 +1,5 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -5,3 +7,6 @@ class AuditConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
     name = "apps.audit"
     label = "audit"
+
+    def ready(self) -> None:
+        import_module("apps.audit.checks")  # registers them

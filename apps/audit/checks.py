@@ -1,0 +1,96 @@
+"""Refuses settings that are comfortable in development and dangerous in production (ENVIRONMENT=production).
+
+Their ids are stable: fencepost.E001 to E006 in production only, E007 and later everywhere.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import connections
+from django.db.utils import NotSupportedError
+
+TAG = "fencepost"  # what config/wsgi.py and config/asgi.py run before they serve
+SAFE_SSLMODES = {"require", "verify-ca", "verify-full"}
+GUESSABLE = {"", "admin", "changeme", "fencepost", "password", "postgres", "secret"}
+
+
+def _secret_key_is_known() -> bool:
+    return settings.SECRET_KEY == settings.INSECURE_SECRET_KEY or len(settings.SECRET_KEY) < 50
+
+
+def _any_host_is_allowed() -> bool:
+    return not settings.ALLOWED_HOSTS or "*" in settings.ALLOWED_HOSTS
+
+
+def _cookies_travel_in_the_clear() -> bool:
+    return not (
+        settings.SESSION_COOKIE_SECURE
+        and settings.CSRF_COOKIE_SECURE
+        and settings.SECURE_SSL_REDIRECT
+        and settings.SECURE_HSTS_SECONDS
+    )
+
+
+def _database_is_elsewhere() -> bool:
+    host = settings.DATABASES["default"]["HOST"]
+    return not host.startswith("/") and host not in {"localhost", "127.0.0.1", "::1"}
+
+
+def _database_is_read_on_the_wire() -> bool:
+    sslmode = settings.DATABASES["default"]["OPTIONS"].get("sslmode", "prefer")
+    return _database_is_elsewhere() and sslmode not in SAFE_SSLMODES
+
+
+def _database_password_is_guessable() -> bool:
+    database = settings.DATABASES["default"]
+    return not database["HOST"].startswith("/") and database["PASSWORD"] in GUESSABLE
+
+
+def _heartbeat_is_too_slow() -> bool:
+    return not 0 < settings.HEARTBEAT_SECONDS <= settings.LEASE_SECONDS / 2
+
+
+IN_PRODUCTION: dict[str, tuple[Callable[[], bool], str]] = {
+    "E001": (_secret_key_is_known, "SECRET_KEY is the public default, or shorter than 50 characters."),
+    "E002": (_any_host_is_allowed, "ALLOWED_HOSTS is empty or has *, which also switches off the Origin check."),
+    "E003": (lambda: settings.DEBUG, "DEBUG is on: errors would show settings and data to anybody."),
+    "E004": (_cookies_travel_in_the_clear, "HTTPS is off: sessions and tokens would travel in the clear."),
+    "E005": (_database_is_read_on_the_wire, "DATABASE_URL has no sslmode=require, verify-ca or verify-full."),
+    "E006": (_database_password_is_guessable, "DATABASE_URL has no password, or one that anybody would try first."),
+    "E008": (lambda: bool(settings.HTTP_ALLOW_PRIVATE), "HTTP_ALLOW_PRIVATE lets tenants reach private hosts."),
+}
+EVERYWHERE: dict[str, tuple[Callable[[], bool], str]] = {
+    "E009": (_heartbeat_is_too_slow, "HEARTBEAT_SECONDS must be at most half of LEASE_SECONDS."),
+    "E010": (
+        lambda: settings.ENVIRONMENT not in {"development", "production"},
+        "ENVIRONMENT is neither development nor production.",
+    ),
+    "E011": (lambda: settings.LOG_FORMAT not in {"console", "json"}, "LOG_FORMAT is neither console nor json."),
+}
+
+
+@register(TAG)
+def check_settings(**kwargs: Any) -> list[CheckMessage]:
+    """Say what is unsafe or cannot work in the settings as they are."""
+    rules = EVERYWHERE | (IN_PRODUCTION if settings.PRODUCTION else {})
+    found: list[CheckMessage] = [
+        Error(message, hint="See docs/settings.md.", id=f"fencepost.{code}")
+        for code, (is_broken, message) in rules.items()
+        if is_broken()
+    ]
+    if settings.PRODUCTION and not settings.DATABASE_URL:
+        found.append(Warning("The built-in PostgreSQL serves: it has no backups.", id="fencepost.W001"))
+    return found
+
+
+@register(Tags.database)
+def check_postgres(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+    """Say so calmly when the server is too old; Django itself refuses to talk to it."""
+    try:
+        for alias in databases or []:
+            connections[alias].ensure_connection()
+    except NotSupportedError as error:
+        return [Error(str(error), hint="Fencepost needs PostgreSQL 15 or newer.", id="fencepost.E007")]
+    return []

@@ -46,6 +46,7 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (S.RETRY_WAIT, S.CANCELLED): {"cancel"},
     (S.PAUSED, S.CANCELLED): {"cancel"},
     (S.DEAD_LETTER, S.QUEUED): {"replay"},
+    (S.DEAD_LETTER, S.SCHEDULED): {"replay"},  # paced: one of many
     (S.CANCELLED, S.BLOCKED): {"replay"},  # a descendant, revived with its parent
 }
 

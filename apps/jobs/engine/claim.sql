@@ -1,0 +1,88 @@
+-- Hand queued jobs to one session, most urgent first and queue by queue in turn, each under a new fence.
+-- Nobody waits: a row that someone else is taking is skipped. The commit is asynchronous: a claim that a
+-- crash forgets has only re-queued its jobs, and the fence grows by the clock all the same.
+WITH holder AS MATERIALIZED (
+    SELECT
+        session.id,
+        session.concurrency - (
+            SELECT count(*) FROM jobs_job_live AS mine
+            WHERE mine.session_id = %(session_id)s::uuid AND mine.state = 'running'
+        ) AS room,
+        set_config('synchronous_commit', 'off', TRUE) AS quick
+    FROM workers_session AS session
+    WHERE session.id = %(session_id)s::uuid
+      AND session.ended_at IS NULL
+      AND session.fenced_at IS NULL
+      AND NOT session.draining
+      AND session.lease_expires_at > clock_timestamp()
+),
+
+line AS MATERIALIZED (
+    SELECT queue.id, queue.project_id, queue.timeout_ms
+    FROM queues_queue AS queue
+    WHERE queue.id = ANY(%(queues)s::uuid [])
+      AND (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
+),
+
+offer AS MATERIALIZED (
+    SELECT * FROM unnest(%(types)s::text [], %(timeouts_ms)s::bigint []) AS o (type, timeout_ms)
+),
+
+heads AS MATERIALIZED (
+    SELECT head.place, head.id, head.rank, head.turn, line.project_id, coalesce(head.timeout_ms, line.timeout_ms) AS timeout_ms
+    FROM line
+    CROSS JOIN LATERAL (
+        SELECT lane.place, lane.id, lane.rank, offer.timeout_ms, row_number() OVER (ORDER BY lane.rank, lane.id) AS turn
+        FROM offer
+        CROSS JOIN LATERAL (
+            SELECT job.ctid AS place, job.id, job.rank
+            FROM jobs_job_live AS job
+            WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+            ORDER BY job.rank, job.id
+            LIMIT %(reach)s
+        ) AS lane
+        ORDER BY lane.rank, lane.id
+        LIMIT %(reach)s
+    ) AS head
+    ORDER BY head.turn, head.rank, head.id
+    LIMIT %(reach)s
+),
+
+taken AS MATERIALIZED (
+    SELECT job.ctid AS place, heads.project_id, heads.timeout_ms
+    FROM heads
+    INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
+    WHERE job.state = 'queued'
+    ORDER BY heads.turn, heads.rank, heads.id
+    LIMIT coalesce((SELECT least(greatest(holder.room, 0), %(limit)s::int) FROM holder), 0)
+    FOR NO KEY UPDATE OF job SKIP LOCKED
+),
+
+claimed AS (
+    UPDATE jobs_job_live AS job
+    SET
+        state = 'running',
+        attempt = job.attempt + 1,
+        fence = greatest(job.fence + 1, (extract(EPOCH FROM clock_timestamp()) * 1000000)::bigint),
+        session_id = %(session_id)s::uuid,
+        started_at = clock_timestamp(),
+        deadline_at = clock_timestamp() + coalesce(job.timeout_ms, taken.timeout_ms) * interval '1 millisecond'
+    FROM taken
+    WHERE job.ctid = taken.place
+    RETURNING
+        job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
+        job.deadline_at, job.workflow_id, taken.project_id
+),
+
+told AS (
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids, attempts)
+    SELECT claimed.project_id, claimed.queue_id, 'job.started', 'running', array_agg(claimed.id), array_agg(claimed.attempt)
+    FROM claimed
+    GROUP BY claimed.project_id, claimed.queue_id
+)
+
+SELECT
+    seen.candidates, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
+    claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at, claimed.workflow_id
+FROM (SELECT count(*) AS candidates FROM heads) AS seen
+LEFT JOIN claimed ON TRUE;

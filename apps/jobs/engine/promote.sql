@@ -1,0 +1,27 @@
+-- Make due jobs claimable. Their rank was set when they were scheduled and stays.
+WITH due AS MATERIALIZED (
+    SELECT job.id
+    FROM jobs_job_live AS job
+    WHERE job.state IN ('scheduled', 'retry_wait') AND job.run_at <= clock_timestamp()
+    ORDER BY job.run_at
+    LIMIT %(limit)s
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+
+promoted AS (
+    UPDATE jobs_job_live AS job
+    SET state = 'queued'
+    FROM due
+    WHERE job.id = due.id AND job.state IN ('scheduled', 'retry_wait')
+    RETURNING job.id, job.queue_id
+),
+
+told AS (
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids)
+    SELECT queue.project_id, promoted.queue_id, 'job.promoted', 'queued', array_agg(promoted.id)
+    FROM promoted
+    INNER JOIN queues_queue AS queue ON promoted.queue_id = queue.id
+    GROUP BY queue.project_id, promoted.queue_id
+)
+
+SELECT promoted.queue_id, count(*) FROM promoted GROUP BY promoted.queue_id;

@@ -1,0 +1,131 @@
+"""End attempts: success, failure, snooze, release; in batches, and only by the holder of the fence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from django.conf import settings
+from uuid_utils.compat import uuid7
+
+from apps.jobs.engine.wake_dependents import wake
+from apps.jobs.states import FINAL
+from apps.sql import Statement, Steps, Verb
+
+# How far back an unknown outcome is looked for: a report is retried for as long as its lease may hold.
+MEMORY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How one attempt ended, as its holder saw it.
+
+    `result` and `runtime` are JSON texts. `delay_ms` overrides the retry curve (None leaves it).
+    `session_id` is the session that ran it: the reaper reports on behalf of silent ones.
+    """
+
+    job_id: UUID
+    fence: int
+    session_id: UUID
+    outcome: str
+    result: str | None = None
+    delay_ms: int | None = None
+    error_class: str | None = None
+    error_message: str | None = None
+    traceback: str | None = None
+    runtime: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What became of it. `deferred` is internal: it must be sent again in a transaction."""
+
+    job_id: UUID
+    fence: int
+    outcome: str
+    state: str
+    has_dependents: bool
+    deferred: bool = False
+    run_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A report that moved nothing: `applied` if an earlier try of the same report had done so, else fenced."""
+
+    job_id: UUID
+    fence: int
+    applied: bool
+
+
+_report = Statement.beside(__file__, Reported)
+_missing = Statement.beside(__file__, Missing, "report_missing")
+
+
+def report_steps(*, ended: Sequence[Ended]) -> Steps[list[Reported]]:
+    """End attempts and wake the dependents of jobs that ended, all in the caller's transaction.
+
+    Answers what moved; whoever is missing from the answer is fenced or was applied before.
+    """
+    rows = yield from _report.ask(**_columns(ended), alone=False)
+    woke = {row.job_id: row.state for row in rows if row.has_dependents and row.state in FINAL}
+    if woke:
+        yield from wake(ended=woke)
+    return rows
+
+
+report = Verb(report_steps)
+
+
+async def report_on(connection: psycopg.AsyncConnection[Any], ended: Sequence[Ended]) -> list[Reported]:
+    """The same from a worker: one statement, one commit, and a transaction only for jobs with dependents."""
+    rows = await _report.on(connection, **_columns(ended), alone=True)
+    late = {row.job_id for row in rows if row.deferred}
+    if not late:
+        return rows
+    again = await report.on(connection, ended=[one for one in ended if one.job_id in late])
+    return [row for row in rows if not row.deferred] + again
+
+
+def missing_steps(*, ended: Sequence[Ended], session_id: UUID) -> Steps[list[Missing]]:
+    """Tell reports that an earlier try had applied from fenced ones, and count the fenced on the session."""
+    return (
+        yield from _missing.ask(
+            ids=[one.job_id for one in ended],
+            fences=[one.fence for one in ended],
+            outcomes=[one.outcome for one in ended],
+            session_id=session_id,
+            since=datetime.now(UTC) - MEMORY,
+        )
+    )
+
+
+report_missing = Verb(missing_steps)
+
+
+def _columns(ended: Sequence[Ended]) -> dict[str, object]:
+    """Turn ends into arrays, in id order so that two batches lock alike; a column without values is sent empty."""
+    ordered = sorted(ended, key=lambda one: one.job_id)
+
+    def column(name: str) -> list[object]:
+        values = [getattr(one, name) for one in ordered]
+        return values if any(value is not None for value in values) else []
+
+    intervals = settings.JOB_RETRY_INTERVALS
+    return {
+        "ids": [one.job_id for one in ordered],
+        "fences": [one.fence for one in ordered],
+        "sessions": [one.session_id for one in ordered],
+        "outcomes": [one.outcome for one in ordered],
+        "ledger_ids": [uuid7() for _ in ordered],
+        "results": column("result"),
+        "delays_ms": column("delay_ms"),
+        "error_classes": column("error_class"),
+        "error_messages": column("error_message"),
+        "tracebacks": column("traceback"),
+        "runtimes": column("runtime"),
+        "grace_seconds": settings.DEADLINE_GRACE_SECONDS,
+        "intervals_ms": [seconds * 1000 for seconds in intervals] if intervals else None,
+    }

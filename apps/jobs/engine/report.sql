@@ -1,0 +1,215 @@
+-- End attempts, but only those whose fence, session and state still match; the ledger, the shelf and the
+-- event are written in the same statement. Rows that come back empty-handed are fenced (report_missing.sql).
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+
+asked AS MATERIALIZED (
+    SELECT *
+    FROM unnest(
+        %(ids)s::uuid [], %(fences)s::bigint [], %(sessions)s::uuid [], %(outcomes)s::text [],
+        %(ledger_ids)s::uuid [], %(results)s::text [], %(delays_ms)s::bigint [], %(error_classes)s::text [],
+        %(error_messages)s::text [], %(tracebacks)s::text [], %(runtimes)s::text []
+    ) AS u (
+        id, fence, session_id, outcome, ledger_id, result, delay_ms, error_class, error_message, traceback, runtime
+    )
+),
+
+held AS MATERIALIZED (
+    SELECT
+        job.id, job.queue_id, job.fence, job.attempt, job.max_attempts, job.losses, job.max_losses, job.snoozes,
+        job.max_snoozes, job.priority, job.ranked_aging, job.rank, job.run_at, job.started_at, job.deadline_at,
+        job.cancel_requested_at, job.generation, job.has_dependents, job.session_id, job.retry_policy_id,
+        asked.ledger_id, asked.result, asked.delay_ms, asked.error_class, asked.error_message, asked.traceback,
+        asked.runtime,
+        CASE
+            WHEN asked.outcome = 'success'
+                AND clock.now > job.deadline_at + %(grace_seconds)s::float8 * interval '1 second' THEN 'timeout'
+            WHEN job.cancel_requested_at IS NOT NULL
+                AND asked.outcome IN ('success', 'released', 'snoozed') THEN 'cancelled'
+            ELSE asked.outcome
+        END AS outcome
+    FROM asked
+    INNER JOIN jobs_job_live AS job ON asked.id = job.id
+    CROSS JOIN clock
+    WHERE job.fence = asked.fence AND job.session_id = asked.session_id AND job.state = 'running'
+    ORDER BY job.id
+    FOR NO KEY UPDATE OF job
+),
+
+judged AS MATERIALIZED (
+    SELECT
+        held.*,
+        CASE
+            WHEN held.cancel_requested_at IS NOT NULL OR held.outcome = 'cancelled' THEN 'cancelled'
+            WHEN held.outcome = 'success' THEN 'completed'
+            WHEN held.outcome = 'permanent_error' THEN 'dead_letter'
+            WHEN held.outcome IN ('lost', 'crashed')
+                AND (held.losses + 1 >= held.max_losses OR held.attempt >= held.max_attempts) THEN 'dead_letter'
+            WHEN held.outcome IN ('retryable_error', 'timeout')
+                AND held.attempt >= held.max_attempts THEN 'dead_letter'
+            WHEN held.outcome = 'snoozed' AND held.snoozes >= held.max_snoozes THEN 'dead_letter'
+            WHEN held.outcome = 'snoozed' THEN 'scheduled'
+            WHEN held.outcome = 'released' THEN 'queued'
+            ELSE 'retry_wait'
+        END AS state
+    FROM held
+),
+
+-- Ends that wake dependents need a second statement in the same transaction: left alone when asked to.
+verdict AS MATERIALIZED (
+    SELECT
+        judged.*,
+        judged.state IN ('completed', 'dead_letter', 'cancelled') AS final,
+        CASE
+            WHEN judged.state = 'cancelled' THEN 'cancelled'
+            WHEN judged.state <> 'dead_letter' THEN NULL
+            WHEN judged.outcome = 'permanent_error' THEN 'permanent_error'
+            WHEN judged.outcome IN ('lost', 'crashed') THEN 'lost_exhausted'
+            WHEN judged.outcome = 'snoozed' THEN 'snoozes_exhausted'
+            ELSE 'attempts_exhausted'
+        END AS reason
+    FROM judged
+    WHERE NOT (
+        %(alone)s::boolean AND judged.has_dependents
+        AND judged.state IN ('completed', 'dead_letter', 'cancelled')
+    )
+),
+
+-- What goes on: when, and at which rank. Lost, crashed and released work keeps the rank it had.
+onward AS (
+    SELECT
+        verdict.id, verdict.state, verdict.outcome, due.at,
+        CASE
+            WHEN verdict.outcome IN ('lost', 'crashed', 'released') THEN verdict.rank
+            ELSE (extract(EPOCH FROM due.at) * 1000000)::bigint
+                - verdict.priority * coalesce(verdict.ranked_aging, 4503599627370496)
+        END AS rank
+    FROM verdict
+    CROSS JOIN clock
+    INNER JOIN queues_queue AS queue ON verdict.queue_id = queue.id
+    LEFT JOIN queues_retrypolicy AS policy ON policy.id = coalesce(verdict.retry_policy_id, queue.retry_policy_id)
+    CROSS JOIN LATERAL (
+        SELECT
+            CASE
+                WHEN policy.id IS NULL AND %(intervals_ms)s::bigint [] IS NULL THEN 'exponential'
+                ELSE coalesce(policy.kind, 'intervals')
+            END AS kind,
+            coalesce(policy.base_delay_ms, 1000) AS base,
+            coalesce(policy.max_delay_ms, 300000) AS ceiling,
+            coalesce(policy.jitter, %(intervals_ms)s::bigint [] IS NULL) AS jitter,
+            CASE WHEN policy.id IS NULL THEN %(intervals_ms)s::bigint [] ELSE policy.intervals_ms END AS intervals,
+            greatest(verdict.attempt, 1)::float8 AS n
+    ) AS curve
+    CROSS JOIN LATERAL (
+        SELECT
+            least(
+                curve.ceiling,
+                CASE curve.kind
+                    WHEN 'fixed' THEN curve.base
+                    WHEN 'linear' THEN curve.base * curve.n
+                    WHEN 'quartic' THEN power(curve.n - 1, 4) * 1000 + curve.base
+                    WHEN 'intervals'
+                        THEN coalesce(curve.intervals[least(curve.n::int, cardinality(curve.intervals))], curve.base)
+                    ELSE curve.base * power(2, least(curve.n - 1, 60))
+                END
+            ) AS ms
+    ) AS plain
+    CROSS JOIN LATERAL (
+        SELECT
+            clock.now + interval '1 millisecond' * coalesce(
+                verdict.delay_ms,
+                CASE
+                    WHEN verdict.outcome = 'released' THEN 0
+                    WHEN curve.jitter THEN least(curve.ceiling, plain.ms * (0.75 + random() / 2))
+                    ELSE plain.ms
+                END
+            ) AS at
+    ) AS due
+    WHERE NOT verdict.final
+),
+
+ended AS (
+    DELETE FROM jobs_job_live AS job
+    USING verdict
+    WHERE job.id = verdict.id AND verdict.final
+    RETURNING
+        job.id, job.queue_id, job.created_at, job.run_at, job.rank, job.ranked_aging, job.batch_id,
+        job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
+        job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
+        job.generation, job.fence, job.session_id, job.started_at, job.deadline_at, job.cancel_requested_at,
+        job.pending, job.reservation_generation, job.attempt, job.snoozes, job.releases, job.shard,
+        job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
+        job.unique_key, job.concurrency_key, job.payload, job.labels,
+        job.losses + (verdict.outcome IN ('lost', 'crashed'))::int AS losses,
+        verdict.result::jsonb AS result, verdict.state, verdict.reason
+),
+
+shelved AS (
+    INSERT INTO jobs_job (
+        id, queue_id, created_at, run_at, rank, ranked_aging, batch_id,
+        workflow_id, retry_policy_id, schedule_id, submitted_by, required_worker,
+        assigned_worker, timeout_ms, priority, max_attempts, max_losses, max_snoozes,
+        generation, fence, session_id, started_at, deadline_at, cancel_requested_at,
+        pending, reservation_generation, attempt, snoozes, releases, shard,
+        has_dependents, requires_approval, on_parent_failure, placement, type,
+        unique_key, concurrency_key, payload, labels,
+        losses, result, state, reason, finished_at, shelved_on
+    )
+    SELECT
+        ended.*,
+        clock.now,
+        CASE WHEN ended.state = 'dead_letter' THEN date '9999-12-31' ELSE (clock.now AT TIME ZONE 'UTC')::date END
+    FROM ended
+    CROSS JOIN clock
+),
+
+went_on AS (
+    UPDATE jobs_job_live AS job
+    SET
+        state = onward.state,
+        run_at = onward.at,
+        rank = onward.rank,
+        session_id = NULL,
+        started_at = NULL,
+        deadline_at = NULL,
+        attempt = job.attempt - (onward.outcome IN ('snoozed', 'released'))::int,
+        losses = job.losses + (onward.outcome IN ('lost', 'crashed'))::int,
+        snoozes = job.snoozes + (onward.outcome = 'snoozed')::int
+    FROM onward
+    WHERE job.id = onward.id
+    RETURNING job.id, job.run_at
+),
+
+ledger AS (
+    INSERT INTO jobs_attempt (
+        id, job_id, queue_id, session_id, worker_id, fence, run_at, started_at, finished_at, generation, attempt,
+        outcome, error_class, error_message, traceback, runtime
+    )
+    SELECT
+        verdict.ledger_id, verdict.id, verdict.queue_id, verdict.session_id, session.worker_id, verdict.fence,
+        verdict.run_at, verdict.started_at, clock.now, verdict.generation, verdict.attempt,
+        verdict.outcome, verdict.error_class, verdict.error_message, verdict.traceback, verdict.runtime::jsonb
+    FROM verdict
+    CROSS JOIN clock
+    LEFT JOIN workers_session AS session ON verdict.session_id = session.id
+),
+
+told AS (
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids, attempts, errors)
+    SELECT
+        queue.project_id, verdict.queue_id, 'job.' || verdict.state, verdict.state,
+        array_agg(verdict.id), array_agg(verdict.attempt),
+        CASE
+            WHEN count(verdict.error_class) > 0
+                THEN array_agg(left(verdict.error_class || ': ' || verdict.error_message, 200))
+        END
+    FROM verdict
+    INNER JOIN queues_queue AS queue ON verdict.queue_id = queue.id
+    GROUP BY queue.project_id, verdict.queue_id, verdict.state
+)
+
+SELECT
+    judged.id, judged.fence, judged.outcome, judged.state, judged.has_dependents,
+    verdict.id IS NULL AS deferred, went_on.run_at
+FROM judged
+LEFT JOIN verdict ON judged.id = verdict.id
+LEFT JOIN went_on ON judged.id = went_on.id;

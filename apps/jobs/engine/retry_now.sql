@@ -1,0 +1,26 @@
+-- Let a job that waits for its time run now. It keeps its place among its peers: the rank of this moment.
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+
+moved AS (
+    UPDATE jobs_job_live AS job
+    SET
+        state = 'queued',
+        run_at = clock.now,
+        rank = least(
+            job.rank,
+            (extract(EPOCH FROM clock.now) * 1000000)::bigint
+            - job.priority * coalesce(job.ranked_aging, 4503599627370496)
+        )
+    FROM clock
+    WHERE job.id = %(job_id)s::uuid AND job.state IN ('scheduled', 'retry_wait')
+    RETURNING job.id, job.queue_id
+),
+
+told AS (
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids)
+    SELECT queue.project_id, moved.queue_id, 'job.retried_now', 'queued', ARRAY[moved.id]
+    FROM moved
+    INNER JOIN queues_queue AS queue ON moved.queue_id = queue.id
+)
+
+SELECT queue_id FROM moved;

@@ -18,13 +18,13 @@ def find(job_id: UUID, *, among: QuerySet[Job] | None = None) -> Job:
 
     The live and the dead ones first, then the days it can have ended on. Raises NotFound.
     """
-    jobs = (Job.objects.all() if among is None else among).filter(id=job_id)
     since = _born_on(job_id)
-    for _ in range(LOOKS if since else 0):
-        for shelves in (
-            Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS),
-            Q(shelved_on__range=(since - DAY, _today() + DAY)),
-        ):
+    if since is None:
+        raise NotFound
+    jobs = (Job.objects.all() if among is None else among).filter(id=job_id)
+    days = Q(shelved_on__range=(since - DAY, datetime.now(UTC).date() + DAY))
+    for _ in range(LOOKS):
+        for shelves in (Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS), days):
             if job := jobs.filter(shelves).first():
                 return job
     raise NotFound
@@ -38,7 +38,3 @@ def _born_on(job_id: UUID) -> date | None:
         return datetime.fromtimestamp((job_id.int >> 80) / 1000, UTC).date()
     except (OverflowError, ValueError):
         return None
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()

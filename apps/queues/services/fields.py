@@ -1,0 +1,64 @@
+"""How a row is made and changed: checked by its model, told apart by field, named when it is refused."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import IntegrityError, models, transaction
+
+from apps.errors import BadInput, Conflict, Fault
+
+
+def make[M: models.Model](row: M) -> M:
+    """Check and insert a row."""
+    _check(row)
+    _keep(row)
+    return row
+
+
+def change(row: models.Model, fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Set and save fields of a row the caller holds; answers what they were and are, where that differs."""
+    before = told(row)
+    for name, value in fields.items():
+        setattr(row, name, value)
+    after = told(row)
+    changed = [name for name in after if after[name] != before[name]]
+    if changed:
+        _check(row)
+        _keep(row)
+    return {name: before[name] for name in changed}, {name: after[name] for name in changed}
+
+
+def told(row: models.Model) -> dict[str, Any]:
+    """The row as JSON values, for the audit."""
+    values = {field.attname: field.value_from_object(row) for field in row._meta.concrete_fields}
+    spoken: dict[str, Any] = json.loads(json.dumps(values, cls=DjangoJSONEncoder))
+    return spoken
+
+
+def _check(row: models.Model) -> None:
+    try:
+        row.full_clean(validate_unique=False, validate_constraints=False)
+    except ValidationError as error:
+        raise BadInput(errors=list(_faults(error))) from error
+
+
+def _faults(error: ValidationError) -> list[Fault]:
+    return [
+        Fault("#" if field == NON_FIELD_ERRORS else f"#/{field}", sentence)
+        for field, sentences in error.message_dict.items()
+        for sentence in sentences
+    ]
+
+
+def _keep(row: models.Model) -> None:
+    """Save, and let the database be the judge of uniqueness: nobody can slip in between."""
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError as error:
+        if "unique" not in str(error):
+            raise
+        raise Conflict("This name is taken.") from error

@@ -1,0 +1,94 @@
+"""Make, change, pause, resume and delete queues."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils.timezone import now
+
+from apps.accounts.models import Project
+from apps.audit.record import Actor, record
+from apps.errors import BadInput, InUse
+from apps.queues.models import Queue
+from apps.queues.services.fields import change, make, told
+
+PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
+
+
+@transaction.atomic
+def create(*, project: Project, actor: Actor, name: str, **fields: Any) -> Queue:
+    """Make a queue; `fields` are those of the model. Raises BadInput, and Conflict for a name that is taken."""
+    queue = make(Queue(project=project, name=name, **fields))
+    _record(queue, actor, "queue.create", after=told(queue))
+    return queue
+
+
+@transaction.atomic
+def update(*, queue: Queue, actor: Actor, **fields: Any) -> Queue:
+    """Change the named fields of a queue."""
+    held = _hold(queue)
+    before, after = change(held, fields)
+    if after:
+        _record(held, actor, "queue.update", before=before, after=after)
+    return held
+
+
+@transaction.atomic
+def pause(*, queue: Queue, actor: Actor, reason: str = "", until: datetime | None = None) -> Queue:
+    """Let no claim that begins from now on take a job of this queue; running ones go on.
+
+    Pausing a paused queue changes its reason and end. With `until` it resumes by itself.
+    """
+    if until is not None and until <= now():
+        raise BadInput.at("#/until", "This lies in the past.")
+    held = _hold(queue)
+    asked = {
+        "paused_at": held.paused_at or now(),
+        "paused_until": until,
+        "paused_by": actor.name,
+        "pause_reason": reason,
+    }
+    before, after = change(held, asked)
+    _record(held, actor, "queue.pause", before=before, after=after)
+    return held
+
+
+@transaction.atomic
+def resume(*, queue: Queue, actor: Actor) -> Queue:
+    """Let workers claim from this queue again; does nothing to one that is not paused."""
+    held = _hold(queue)
+    before, after = change(held, {"paused_at": None, "paused_until": None, "paused_by": "", "pause_reason": ""})
+    if after:
+        _record(held, actor, "queue.resume", before=before, after=after)
+    return held
+
+
+@transaction.atomic
+def delete(*, queue: Queue, actor: Actor, count: Callable[[Queue], Mapping[str, int]]) -> None:
+    """Delete a queue that holds no jobs any more; raises InUse with the counts by state.
+
+    Jobs stand above queues, so the caller brings `count`; it is asked while the queue is held.
+    """
+    held = _hold(queue)
+    counts = {state: number for state, number in count(held).items() if number}
+    if counts:
+        raise InUse("The queue still holds jobs.", counts=counts)
+    before = told(held)
+    held.delete()
+    _record(queue, actor, "queue.delete", before=before)
+
+
+def _hold(queue: Queue) -> Queue:
+    return Queue.objects.select_for_update(of=("self",)).select_related("project__organization").get(pk=queue.pk)
+
+
+def _record(queue: Queue, actor: Actor, action: str, **facts: Mapping[str, Any] | None) -> None:
+    record(
+        actor=actor,
+        organization_id=queue.project.organization_id,
+        action=action,
+        target_type="queue",
+        target_id=queue.pk,
+        **facts,
+    )

@@ -20,7 +20,6 @@ from typing import Any, cast
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.utils import Error as DjangoError
-from psycopg import errors as pg
 
 
 class Trouble(Enum):
@@ -71,6 +70,12 @@ class Statement[Row]:
             await cursor.execute(self.text, params)
             return [self.row(*values) for values in await cursor.fetchall()]
 
+    def through(self, connection: psycopg.Connection[Any], **params: Any) -> list[Row]:
+        """Run on a psycopg connection of one's own."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.text, params)
+            return [self.row(*values) for values in cursor.fetchall()]
+
     def ask(self, **params: Any) -> "Steps[list[Row]]":
         """Send from inside a Verb: `rows = yield from statement.ask(…)`."""
         rows: list[Row] = yield self, params
@@ -118,6 +123,15 @@ def run(text: str) -> None:
         cursor.execute(text.encode())
 
 
+def run_alone(text: str) -> None:
+    """Run DDL that refuses a transaction, on a connection of its own that waits 300 ms for a lock."""
+    params = dsn()
+    params["options"] = f"{params.get('options', '')} -c lock_timeout=300ms".strip()
+    wrapper = connections[DEFAULT_DB_ALIAS]
+    with wrapper.wrap_database_errors, psycopg.connect(**params, autocommit=True) as connection:
+        connection.execute(text.encode())
+
+
 @contextmanager
 def _cursor() -> Iterator[psycopg.Cursor[Any]]:
     """A cursor with server-side parameters on Django's connection, counted as Django counts."""
@@ -150,4 +164,11 @@ def dsn() -> dict[str, Any]:
     return params
 
 
-UniqueViolation = pg.UniqueViolation
+def open_own() -> psycopg.Connection[Any]:
+    """A connection of one's own beside Django's, in autocommit."""
+    return psycopg.connect(**{**dsn(), "autocommit": True})
+
+
+async def open_async() -> psycopg.AsyncConnection[Any]:
+    """An asynchronous connection, in autocommit: one statement is one transaction."""
+    return await psycopg.AsyncConnection.connect(**{**dsn(), "autocommit": True})

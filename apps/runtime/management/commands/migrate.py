@@ -1,4 +1,4 @@
-"""Django's migrate, made safe to be called by two deployments at once."""
+"""Django's migrate, made safe to be called by two deployments at once, and the days cut ahead."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,8 @@ from typing import Any
 import psycopg
 from django.core.management.commands import migrate
 
+from apps.audit.engine.partition import partition as partition_audit
+from apps.jobs.engine.partition import partition as partition_jobs
 from apps.sql import dsn
 
 # Of the transaction, not of the session, so that it holds behind a transaction pooler too; and a server that ends
@@ -21,6 +23,9 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         with _alone():
             super().handle(*args, **options)
+        if not options["plan"]:
+            partition_audit()
+            partition_jobs()
 
 
 @contextmanager

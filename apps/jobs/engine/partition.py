@@ -1,0 +1,27 @@
+"""Cut the days of finished jobs, of the ledger and of the logs ahead of time."""
+
+from apps.audit.engine.days import AHEAD, Daily, cut
+
+JOB = Daily(
+    name="jobs_job",
+    column="shelved_on",
+    is_list=True,
+    unique={"id": "(id)"},
+    indexes={
+        "queue": "(queue_id, id)",
+        "workflow": "(workflow_id, id) WHERE workflow_id IS NOT NULL",
+        "batch": "(batch_id, id) WHERE batch_id IS NOT NULL",
+    },
+)
+ATTEMPT = Daily(
+    name="jobs_attempt",
+    column="finished_at",
+    indexes={"job": "(job_id, fence)", "finished": "USING brin (finished_at)"},
+)
+LOG = Daily(name="jobs_log", column="at", indexes={"job": "(job_id, fence, line)"})
+TABLES = (JOB, ATTEMPT, LOG)
+
+
+def partition(*, ahead: int = AHEAD) -> list[str]:
+    """Make the missing partitions of everything jobs keeps by day."""
+    return [name for table in TABLES for name in cut(table, ahead=ahead)]

@@ -3,10 +3,11 @@
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.errors import NotFound
-from apps.jobs.models import Job
+from apps.jobs.models import Attempt, Job
+from apps.queues.models import Queue
 
 DEAD_LETTERS = date(9999, 12, 31)  # the shelf that is not a day
 DAY = timedelta(days=1)  # around midnight this clock and the database's may name different days
@@ -38,3 +39,17 @@ def _born_on(job_id: UUID) -> date | None:
         return datetime.fromtimestamp((job_id.int >> 80) / 1000, UTC).date()
     except (OverflowError, ValueError):
         return None
+
+
+def organization_of(job_id: UUID) -> UUID:
+    """The organization a job belongs to, for the audit trail."""
+    return find(job_id, among=Job.objects.select_related("queue__project")).queue.project.organization_id
+
+
+def dead_letters(*, queue: Queue, limit: int, error_class: str | None = None) -> list[UUID]:
+    """The oldest dead letters of a queue, narrowed to those whose last attempt failed with a class."""
+    dead = Job.objects.filter(shelved_on=DEAD_LETTERS, queue=queue)
+    if error_class is not None:
+        last = Attempt.objects.filter(job_id=OuterRef("id"), fence=OuterRef("fence"))
+        dead = dead.filter(Exists(last.filter(error_class=error_class)))
+    return list(dead.order_by("id").values_list("id", flat=True)[:limit])

@@ -1,0 +1,49 @@
+-- Bring cancelled descendants back to the live shelf as blocked, waiting again for exactly the parents that live.
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+
+reopened AS (
+    UPDATE jobs_dependency AS edge
+    SET settled_at = NULL
+    WHERE edge.child_id = ANY(%(ids)s::uuid [])
+      AND edge.parent_id = ANY(%(parents)s::uuid [])
+    RETURNING edge.child_id
+),
+
+waits AS MATERIALIZED (SELECT reopened.child_id, count(*) AS parents FROM reopened GROUP BY reopened.child_id),
+
+taken AS (
+    DELETE FROM jobs_job AS job
+    USING waits
+    WHERE job.id = waits.child_id AND job.state = 'cancelled' AND job.shelved_on >= %(since)s::date
+    RETURNING
+        job.id, job.queue_id, job.created_at, job.run_at, job.rank, job.ranked_aging, job.batch_id,
+        job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
+        job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
+        job.generation + 1 AS generation, job.fence, job.reservation_generation,
+        job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
+        job.unique_key, job.concurrency_key, job.payload, job.labels, waits.parents
+),
+
+placed AS (
+    INSERT INTO jobs_job_live (
+        id, queue_id, created_at, run_at, rank, ranked_aging, batch_id,
+        workflow_id, retry_policy_id, schedule_id, submitted_by, required_worker,
+        assigned_worker, timeout_ms, priority, max_attempts, max_losses, max_snoozes,
+        generation, fence, reservation_generation,
+        has_dependents, requires_approval, on_parent_failure, placement, type,
+        unique_key, concurrency_key, payload, labels, pending, state
+    )
+    SELECT taken.*, 'blocked'
+    FROM taken
+    RETURNING id, queue_id
+),
+
+told AS (
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids)
+    SELECT queue.project_id, placed.queue_id, 'job.revived', 'blocked', array_agg(placed.id)
+    FROM placed
+    INNER JOIN queues_queue AS queue ON placed.queue_id = queue.id
+    GROUP BY queue.project_id, placed.queue_id
+)
+
+SELECT id FROM placed;

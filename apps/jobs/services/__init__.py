@@ -1,0 +1,28 @@
+"""What people do with jobs: submit, cancel, retry, replay, discard, purge.
+
+    from apps.jobs.services import submit
+    job = submit(queue="acme/media/thumbnails", type="image.thumbnail", payload={"path": "a.png"})
+
+Each runs inside the caller's transaction where there is one; workers are woken when it commits.
+"""
+
+from apps.jobs.services.cancel import cancel
+from apps.jobs.services.check import check
+from apps.jobs.services.purge import purge
+from apps.jobs.services.replay import ReplayedQueue, discard, replay, replay_queue
+from apps.jobs.services.retry import retry_now
+from apps.jobs.services.submit import Submitted, submit, submit_batch
+
+__all__ = [
+    "ReplayedQueue",
+    "Submitted",
+    "cancel",
+    "check",
+    "discard",
+    "purge",
+    "replay",
+    "replay_queue",
+    "retry_now",
+    "submit",
+    "submit_batch",
+]

@@ -1,0 +1,204 @@
+"""The door: what a submitted job may say. Everything wrong is named, nothing is cut."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.utils.dateparse import parse_datetime
+
+from apps.errors import BadInput, Fault, UnknownField
+from apps.jobs.states import OnParentFailure
+
+NAME_MAX, KEY_MAX = 128, 255
+SMALL = 1000
+LABELS_MAX = 32
+LONGEST_NUMBER = 4096  # bits
+TIMEOUT_MAX_MS = 30 * 86_400_000
+# The last moment a run_at may name; the database refuses later ones too.
+LATEST = datetime(9998, 12, 31, tzinfo=UTC)
+LONGEST_DELAY = 100 * 366 * 86_400
+
+# What PostgreSQL's text and jsonb cannot hold although Python's str can.
+_BAD_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
+class _Wrong(ValueError):
+    """One field is wrong; the text says how."""
+
+
+def check(fields: Mapping[str, Any], *, pointer: str = "#") -> dict[str, Any]:
+    """Check the fields of one job and answer them in the engine's terms; absent ones stay absent.
+
+    Raises UnknownField, or BadInput naming every faulty field as `pointer`/<field>.
+    """
+    unknown = [name for name in fields if name not in _RULES]
+    if unknown:
+        faults = [Fault(f"{pointer}/{name}", "There is no such field.") for name in unknown]
+        raise UnknownField(f"There is no field {unknown[0]!r}.", errors=faults)
+    checked: dict[str, Any] = {}
+    faults = [] if fields.get("type") is not None else [Fault(f"{pointer}/type", "This field is required.")]
+    for name, value in fields.items():
+        if value is None and name != "payload":
+            continue
+        try:
+            checked[name] = _RULES[name](value)
+        except _Wrong as wrong:
+            faults.append(Fault(f"{pointer}/{name}", str(wrong)))
+    if "run_at" in checked and "delay_seconds" in checked:
+        faults.append(Fault(f"{pointer}/delay_seconds", "Give run_at or delay_seconds, not both."))
+    if faults:
+        raise BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)
+    return checked
+
+
+def as_json(value: Any, *, what: str = "payload") -> str:
+    """Write a value as JSON that PostgreSQL can keep. Raises ValueError saying what is wrong."""
+    try:
+        _walk(value, 1)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except _Wrong:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _Wrong(f"This {what} is not JSON: {error}") from None
+    size = len(text.encode())
+    if size > settings.PAYLOAD_MAX_BYTES:
+        raise _Wrong(f"This {what} has {size} bytes; the limit is {settings.PAYLOAD_MAX_BYTES}.")
+    return text
+
+
+def _walk(value: Any, depth: int) -> None:
+    if depth > settings.JSON_MAX_DEPTH:
+        raise _Wrong(f"Nested deeper than {settings.JSON_MAX_DEPTH}.")
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise _Wrong("Keys must be texts.")
+            _clean(key)
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return _leaf(value)
+    for inner in value:
+        _walk(inner, depth + 1)
+
+
+def _leaf(value: Any) -> None:
+    if isinstance(value, str):
+        _clean(value)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise _Wrong("NaN and Infinity are not JSON.")
+    elif isinstance(value, int) and value.bit_length() > LONGEST_NUMBER:
+        raise _Wrong("A number has too many digits.")
+
+
+def _clean(text: str) -> None:
+    if _BAD_TEXT.search(text):
+        raise _Wrong("NUL and lone surrogates cannot be stored.")
+
+
+def _text(longest: int) -> Callable[[Any], str]:
+    def rule(value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            raise _Wrong("This must be a text that is not empty.")
+        _clean(value)
+        if len(value) > longest:
+            raise _Wrong(f"At most {longest} characters; this has {len(value)}.")
+        return value
+
+    return rule
+
+
+def _whole(least: int, most: int) -> Callable[[Any], int]:
+    def rule(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _Wrong("This must be a whole number.")
+        if not least <= value <= most:
+            raise _Wrong(f"This must be between {least} and {most}.")
+        return value
+
+    return rule
+
+
+def _delay(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise _Wrong("This must be a number of seconds.")
+    if not 0 <= value <= LONGEST_DELAY:
+        raise _Wrong(f"This must be between 0 and {LONGEST_DELAY} seconds.")
+    return value
+
+
+def _moment(value: Any) -> datetime:
+    moment = value
+    if isinstance(value, str):
+        try:
+            moment = parse_datetime(value)
+        except ValueError as error:
+            raise _Wrong(f"There is no such time: {error}.") from None
+    if not isinstance(moment, datetime):
+        raise _Wrong("This must be a time such as 2027-03-14T07:00:00Z.")
+    if moment.tzinfo is None:
+        raise _Wrong("Say the offset from UTC: Z or +02:00.")
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        raise _Wrong("This time is out of range.") from None
+    if not datetime(1000, 1, 1, tzinfo=UTC) <= moment < LATEST:
+        raise _Wrong("This time is out of range.")
+    return moment
+
+
+def _payload(value: Any) -> str:
+    return as_json(value)
+
+
+def _labels(value: Any) -> str:
+    if not isinstance(value, dict) or len(value) > LABELS_MAX:
+        raise _Wrong(f"This must be an object with at most {LABELS_MAX} texts.")
+    for name, text in value.items():
+        _text(NAME_MAX)(name)
+        _text(KEY_MAX)(text)
+    return as_json(value, what="label set")
+
+
+def _parents(value: Any) -> list[UUID]:
+    if not isinstance(value, list | tuple):
+        raise _Wrong("This must be a list of job ids.")
+    try:
+        parents = [one if isinstance(one, UUID) else UUID(one) for one in value]
+    except (ValueError, TypeError, AttributeError):
+        raise _Wrong("This must be a list of job ids.") from None
+    folded = list(dict.fromkeys(parents))
+    if len(folded) > settings.DEPENDENCIES_MAX:
+        raise _Wrong(f"At most {settings.DEPENDENCIES_MAX} parents; this has {len(folded)}.")
+    return folded
+
+
+def _choice(value: Any) -> str:
+    if value not in OnParentFailure.values:
+        raise _Wrong(f"This must be one of {', '.join(OnParentFailure.values)}.")
+    return str(value)
+
+
+def _as_given(value: Any) -> Any:
+    return value
+
+
+_RULES: dict[str, Callable[[Any], Any]] = {
+    "type": _text(NAME_MAX),
+    "payload": _payload,
+    "priority": _whole(-SMALL, SMALL),
+    "run_at": _moment,
+    "delay_seconds": _delay,
+    "timeout_ms": _whole(1, TIMEOUT_MAX_MS),
+    "retry_policy": _as_given,  # looked up in the project by submit
+    "max_attempts": _whole(1, SMALL),
+    "max_losses": _whole(1, SMALL),
+    "depends_on": _parents,
+    "on_parent_failure": _choice,
+    "unique_key": _text(KEY_MAX),
+    "labels": _labels,
+}

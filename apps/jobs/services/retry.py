@@ -1,0 +1,27 @@
+"""Run a waiting job now, on someone's behalf."""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.audit.record import Actor, record
+from apps.errors import IllegalMove
+from apps.jobs.engine import retry_now as engine
+from apps.jobs.engine.wake import wake_queue
+from apps.jobs.selectors import find, organization_of
+
+
+@transaction.atomic
+def retry_now(*, job_id: UUID, actor: Actor) -> None:
+    """Queue a scheduled job or one that waits for its retry; IllegalMove names any other state."""
+    queue_id = engine.retry_now(job_id=job_id)
+    if queue_id is None:
+        raise IllegalMove(f"Only a job that waits for its time can be retried; this one is {find(job_id).state}.")
+    wake_queue(queue_id)
+    record(
+        actor=actor,
+        organization_id=organization_of(job_id),
+        action="job.retry",
+        target_type="job",
+        target_id=job_id,
+    )

@@ -1,0 +1,122 @@
+"""Submit jobs: one, or a batch in one call."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.errors import BadInput, NotFound
+from apps.jobs.engine.enqueue import Enqueued, NewJob, enqueue
+from apps.jobs.engine.wake import wake_queue
+from apps.jobs.models import Batch, Job
+from apps.jobs.selectors import find
+from apps.jobs.services.check import check
+from apps.jobs.states import JobState
+from apps.queues.models import Queue, RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A batch and where each of its jobs now waits, in the order they were given."""
+
+    batch: Batch
+    jobs: list[Enqueued]
+
+
+def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, **fields: Any) -> Job:
+    """Submit one job inside the caller's transaction; workers hear of it when that commits.
+
+    `queue` is a Queue or "org/project/queue". Fields: payload, priority, run_at or delay_seconds,
+    timeout_ms, retry_policy, max_attempts, max_losses, depends_on, on_parent_failure, unique_key,
+    labels. Raises BadInput naming the field. The answer's `is_new` is False when a live job
+    already held the unique key: then that one is answered.
+    """
+    place = _queue(queue)
+    job = _new_job(place, {"type": type, **fields}, pointer="#", policies={})
+    [placed] = enqueue_here(place, [job], submitted_by=submitted_by)
+    found = find(placed.job_id)
+    found.is_new = placed.is_new
+    return found
+
+
+def submit_one(*, queue: Queue, fields: Mapping[str, Any], submitted_by: UUID | None = None) -> Enqueued:
+    """The same without reading the job back: what the API's hot path calls."""
+    job = _new_job(queue, fields, pointer="#", policies={})
+    [placed] = enqueue_here(queue, [job], submitted_by=submitted_by)
+    return placed
+
+
+@transaction.atomic
+def submit_batch(
+    *, queue: Queue | str, jobs: Sequence[Mapping[str, Any]], submitted_by: UUID | None = None
+) -> Submitted:
+    """Submit up to BATCH_MAX jobs at once, all or none. Errors point at "#/jobs/<n>/<field>"."""
+    place = _queue(queue)
+    if not 1 <= len(jobs) <= settings.BATCH_MAX:
+        raise BadInput.at("#/jobs", f"Give between 1 and {settings.BATCH_MAX} jobs; this has {len(jobs)}.")
+    policies: dict[str, UUID] = {}
+    checked = [_new_job(place, fields, pointer=f"#/jobs/{n}", policies=policies) for n, fields in enumerate(jobs)]
+    batch = Batch.objects.create(project_id=place.project_id, queue=place, size=len(checked), submitted_by=submitted_by)
+    placed = enqueue_here(place, checked, batch_id=batch.id, submitted_by=submitted_by)
+    return Submitted(batch, placed)
+
+
+def enqueue_here(
+    queue: Queue, jobs: Sequence[NewJob], *, batch_id: UUID | None = None, submitted_by: UUID | None = None
+) -> list[Enqueued]:
+    """Enqueue checked jobs and wake the queue's workers on commit."""
+    placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by)
+    if any(one.is_new and one.state == JobState.QUEUED for one in placed):
+        wake_queue(queue.id)
+    return placed
+
+
+def _queue(queue: Queue | str) -> Queue:
+    if isinstance(queue, Queue):
+        return queue
+    try:
+        organization, project, name = queue.split("/")
+        return Queue.objects.get(project__organization__slug=organization, project__slug=project, name=name)
+    except (ValueError, Queue.DoesNotExist):
+        raise NotFound(f"There is no queue {queue!r}; name it organization/project/queue.") from None
+
+
+def _new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: dict[str, UUID]) -> NewJob:
+    ready = check(fields, pointer=pointer)
+    if queue.allowed_types is not None and ready["type"] not in queue.allowed_types:
+        raise BadInput.at(f"{pointer}/type", "This queue does not take this type.")
+    policy = ready.pop("retry_policy", None)
+    delay = ready.pop("delay_seconds", None)
+    return NewJob(
+        queue_id=queue.id,
+        retry_policy_id=_policy(queue, policy, f"{pointer}/retry_policy", policies),
+        delay_ms=None if delay is None else round(delay * 1000),
+        payload=ready.pop("payload", "{}"),
+        **ready,
+    )
+
+
+def _policy(queue: Queue, given: Any, pointer: str, known: dict[str, UUID]) -> UUID | None:
+    """Find a retry policy of the queue's project by row, id or name."""
+    if given is None:
+        return None
+    if isinstance(given, RetryPolicy):
+        given = given.id
+    if str(given) not in known:
+        found = _find_policy(queue.project_id, given)
+        if found is None:
+            raise BadInput.at(pointer, "There is no such retry policy in this project.")
+        known[str(given)] = found
+    return known[str(given)]
+
+
+def _find_policy(project_id: UUID, given: Any) -> UUID | None:
+    policies = RetryPolicy.objects.filter(project_id=project_id)
+    try:
+        chosen = policies.filter(id=given if isinstance(given, UUID) else UUID(given))
+    except (ValueError, TypeError, AttributeError):
+        chosen = policies.filter(name=given) if isinstance(given, str) else policies.none()
+    return chosen.values_list("id", flat=True).first()

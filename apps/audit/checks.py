@@ -90,7 +90,7 @@ def check_postgres(databases: Sequence[str] | None = None, **kwargs: Any) -> lis
     """Say so calmly when the server is too old; Django itself refuses to talk to it."""
     try:
         for alias in databases or []:
-            connections[alias].ensure_connection()
+            connections[alias].check_database_version_supported()
     except NotSupportedError as error:
         return [Error(str(error), hint="Fencepost needs PostgreSQL 15 or newer.", id="fencepost.E007")]
     return []

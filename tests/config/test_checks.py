@@ -1,0 +1,98 @@
+"""What production refuses, id by id."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.audit.checks import check_postgres, check_settings
+
+ROOT = Path(__file__).parents[2]
+SAFE = {
+    "ENVIRONMENT": "production",
+    "PRODUCTION": True,
+    "DEBUG": False,
+    "SECRET_KEY": "x" * 50,
+    "ALLOWED_HOSTS": ["jobs.example.com"],
+    "SESSION_COOKIE_SECURE": True,
+    "CSRF_COOKIE_SECURE": True,
+    "SECURE_SSL_REDIRECT": True,
+    "SECURE_HSTS_SECONDS": 31_536_000,
+    "DATABASE_URL": "postgres://…",
+    "DATABASES": {
+        "default": {"HOST": "db.example.com", "PASSWORD": "long and wild", "OPTIONS": {"sslmode": "verify-full"}}
+    },
+    "HTTP_ALLOW_PRIVATE": [],
+    "LOG_FORMAT": "json",
+}
+DATABASE: dict[str, Any] = SAFE["DATABASES"]["default"]  # type: ignore[index]
+
+
+@pytest.fixture
+def production(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Set settings as production has them, one changed; not through Django, which would tell its listeners."""
+    from django.conf import settings
+
+    def change(**changes: Any) -> list[str | None]:
+        for name, value in (SAFE | changes).items():
+            monkeypatch.setattr(settings, name, value)
+        return [found.id for found in check_settings()]
+
+    return change
+
+
+def test_safe_settings_pass(production):
+    assert production() == []
+
+
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [
+        ("E001", {"SECRET_KEY": "short"}),
+        ("E002", {"ALLOWED_HOSTS": ["*"]}),
+        ("E002", {"ALLOWED_HOSTS": []}),
+        ("E003", {"DEBUG": True}),
+        ("E004", {"SESSION_COOKIE_SECURE": False}),
+        ("E004", {"SECURE_HSTS_SECONDS": 0}),
+        ("E005", {"DATABASES": {"default": DATABASE | {"OPTIONS": {}}}}),
+        ("E006", {"DATABASES": {"default": DATABASE | {"PASSWORD": "postgres"}}}),
+        ("E008", {"HTTP_ALLOW_PRIVATE": ["intranet"]}),
+        ("E009", {"HEARTBEAT_SECONDS": 29, "LEASE_SECONDS": 30}),
+        ("E010", {"ENVIRONMENT": "prod"}),
+        ("E011", {"LOG_FORMAT": "xml"}),
+        ("W001", {"DATABASE_URL": ""}),
+    ],
+)
+def test_each_danger_has_its_id(production, code, change):
+    assert production(**change) == [f"fencepost.{code}"]
+
+
+@pytest.mark.parametrize("host", ["/var/run/postgresql", "localhost"])
+def test_a_database_beside_us_needs_no_tls(production, host):
+    assert production(DATABASES={"default": DATABASE | {"HOST": host, "OPTIONS": {}}}) == []
+
+
+def test_development_is_left_alone(settings):
+    settings.SECRET_KEY = settings.INSECURE_SECRET_KEY
+    assert check_settings() == []
+
+
+@pytest.mark.django_db
+def test_an_old_server_is_named(monkeypatch):
+    assert check_postgres(databases=["default"]) == []
+    monkeypatch.setattr(connection.features, "minimum_database_version", (99,))
+    assert [found.id for found in check_postgres(databases=["default"])] == ["fencepost.E007"]
+
+
+@pytest.mark.parametrize("door", ["config.wsgi", "config.asgi"])
+def test_no_server_starts_with_unsafe_settings(door):
+    environment = os.environ | {"ENVIRONMENT": "production", "DEBUG": "on", "SECRET_KEY": "s" * 50}
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {door}"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "fencepost.E003" in done.stderr

@@ -8,7 +8,15 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, models, transaction
 
-from apps.errors import BadInput, Conflict, Fault
+from apps.errors import BadInput, Conflict, Fault, NotFound
+
+
+def hold[M: models.Model](rows: models.QuerySet[M], key: object) -> M:
+    """Lock one row until the transaction ends; raises NotFound for one that has gone."""
+    row = rows.select_for_update(of=("self",)).filter(pk=key).first()
+    if row is None:
+        raise NotFound
+    return row
 
 
 def make[M: models.Model](row: M) -> M:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from apps.accounts.models import Project
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, InUse
 from apps.queues.models import Curve, RetryPolicy
-from apps.queues.services.fields import change, make, told
+from apps.queues.services.fields import change, hold, make, told
 
 
 @transaction.atomic
@@ -37,12 +37,10 @@ def update_policy(*, policy: RetryPolicy, actor: Actor, **fields: Any) -> RetryP
 def delete_policy(*, policy: RetryPolicy, actor: Actor) -> None:
     """Delete a policy no queue refers to; raises InUse. Jobs that named it fall back to their queue's."""
     held = _hold(policy)
+    if held.queue_set.exists():  # the foreign key itself is only checked at commit
+        raise InUse("A queue still uses this retry policy.")
     before = told(held)
-    try:
-        with transaction.atomic():
-            held.delete()
-    except IntegrityError as error:
-        raise InUse("A queue still uses this retry policy.") from error
+    held.delete()
     _record(policy, actor, "retry_policy.delete", before=before)
 
 
@@ -54,8 +52,7 @@ def _check_intervals(policy: RetryPolicy) -> None:
 
 
 def _hold(policy: RetryPolicy) -> RetryPolicy:
-    held = RetryPolicy.objects.select_for_update(of=("self",)).select_related("project__organization")
-    return held.get(pk=policy.pk)
+    return hold(RetryPolicy.objects.select_related("project__organization"), policy.pk)
 
 
 def _record(policy: RetryPolicy, actor: Actor, action: str, **facts: Mapping[str, Any] | None) -> None:

@@ -11,7 +11,7 @@ from apps.accounts.models import Project
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, InUse
 from apps.queues.models import Queue
-from apps.queues.services.fields import change, make, told
+from apps.queues.services.fields import change, hold, make, told
 
 PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
 
@@ -80,7 +80,7 @@ def delete(*, queue: Queue, actor: Actor, count: Callable[[Queue], Mapping[str, 
 
 
 def _hold(queue: Queue) -> Queue:
-    return Queue.objects.select_for_update(of=("self",)).select_related("project__organization").get(pk=queue.pk)
+    return hold(Queue.objects.select_related("project__organization"), queue.pk)
 
 
 def _record(queue: Queue, actor: Actor, action: str, **facts: Mapping[str, Any] | None) -> None:

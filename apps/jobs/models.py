@@ -70,10 +70,13 @@ class Job(models.Model):
     type = models.TextField()
     unique_key = models.TextField(null=True)
     concurrency_key = models.TextField(null=True)
+    request_id = models.TextField(null=True)  # the request that submitted it, for its log lines
     reason = models.TextField(null=True, choices=Reason.choices)
     payload = models.JSONField()
     labels = models.JSONField(null=True)
     result = models.JSONField(null=True)
+
+    is_new = True  # False on what submit answers when a live job already held the unique key
 
     class Meta:
         ordering = ("-id",)

@@ -26,7 +26,9 @@ class Claim:
     fence: int
     generation: int
     deadline_at: datetime
+    limit_seconds: float  # until the deadline, by the database's clock
     workflow_id: UUID | None
+    request_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ claimed AS (
     WHERE job.ctid = taken.place
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
-        job.deadline_at, job.workflow_id, taken.project_id
+        job.deadline_at, job.workflow_id, job.request_id, taken.project_id
 ),
 
 told AS (
@@ -83,6 +83,7 @@ told AS (
 
 SELECT
     seen.candidates, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
-    claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at, claimed.workflow_id
+    claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
+    extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id
 FROM (SELECT count(*) AS candidates FROM heads) AS seen
 LEFT JOIN claimed ON TRUE;

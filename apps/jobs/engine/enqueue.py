@@ -65,7 +65,11 @@ _holders = Statement.beside(__file__, _Holder, "enqueue_holders")
 
 @transaction.atomic
 def enqueue(
-    jobs: Sequence[NewJob], *, batch_id: UUID | None = None, submitted_by: UUID | None = None
+    jobs: Sequence[NewJob],
+    *,
+    batch_id: UUID | None = None,
+    submitted_by: UUID | None = None,
+    request_id: str | None = None,
 ) -> list[Enqueued]:
     """Enqueue up to a thousand jobs at once, in the caller's transaction; answers in their order.
 
@@ -76,7 +80,7 @@ def enqueue(
     placed: dict[UUID, Enqueued] = {}
     left = jobs
     for _ in range(TRIES):
-        rows = _enqueue(**_columns(left, ties), batch_id=batch_id, submitted_by=submitted_by)
+        rows = _enqueue(**_columns(left, ties), batch_id=batch_id, submitted_by=submitted_by, request_id=request_id)
         placed.update((row.job_id, row) for row in rows)
         if len(rows) == len(left):
             break

@@ -30,7 +30,7 @@ placed AS (
     INSERT INTO jobs_job_live (
         id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
         retry_policy_id, max_attempts, max_losses, max_snoozes, pending, on_parent_failure, unique_key,
-        labels, requires_approval, batch_id, submitted_by, state
+        labels, requires_approval, batch_id, submitted_by, request_id, state
     )
     SELECT
         timed.id,
@@ -55,6 +55,7 @@ placed AS (
         coalesce(timed.requires_approval, FALSE),
         %(batch_id)s::uuid,
         %(submitted_by)s::uuid,
+        %(request_id)s::text,
         CASE
             WHEN timed.pending > 0 THEN 'blocked'
             WHEN timed.requires_approval THEN 'awaiting_approval'

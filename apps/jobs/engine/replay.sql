@@ -16,7 +16,7 @@ taken AS (
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
         job.generation, job.fence, job.reservation_generation,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
-        job.unique_key, job.concurrency_key, job.payload, job.labels, coalesce(asked.delay_ms, 0) AS delay_ms
+        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, coalesce(asked.delay_ms, 0) AS delay_ms
 ),
 
 placed AS (
@@ -26,7 +26,7 @@ placed AS (
         assigned_worker, timeout_ms, priority, max_attempts, max_losses, max_snoozes,
         generation, fence, reservation_generation,
         has_dependents, requires_approval, on_parent_failure, placement, type,
-        unique_key, concurrency_key, payload, labels,
+        unique_key, concurrency_key, request_id, payload, labels,
         run_at, rank, state
     )
     SELECT
@@ -35,7 +35,7 @@ placed AS (
         taken.assigned_worker, taken.timeout_ms, taken.priority, taken.max_attempts, taken.max_losses,
         taken.max_snoozes, taken.generation + 1, taken.fence, taken.reservation_generation,
         taken.has_dependents, taken.requires_approval, taken.on_parent_failure, taken.placement, taken.type,
-        taken.unique_key, taken.concurrency_key, taken.payload, taken.labels,
+        taken.unique_key, taken.concurrency_key, taken.request_id, taken.payload, taken.labels,
         due.at,
         (extract(EPOCH FROM due.at) * 1000000)::bigint - taken.priority * coalesce(taken.ranked_aging, 4503599627370496),
         CASE WHEN taken.delay_ms > 0 THEN 'scheduled' ELSE 'queued' END

@@ -21,7 +21,7 @@ taken AS (
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
         job.generation + 1 AS generation, job.fence, job.reservation_generation,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
-        job.unique_key, job.concurrency_key, job.payload, job.labels, waits.parents
+        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, waits.parents
 ),
 
 placed AS (
@@ -31,7 +31,7 @@ placed AS (
         assigned_worker, timeout_ms, priority, max_attempts, max_losses, max_snoozes,
         generation, fence, reservation_generation,
         has_dependents, requires_approval, on_parent_failure, placement, type,
-        unique_key, concurrency_key, payload, labels, pending, state
+        unique_key, concurrency_key, request_id, payload, labels, pending, state
     )
     SELECT taken.*, 'blocked'
     FROM taken

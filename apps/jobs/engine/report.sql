@@ -138,7 +138,7 @@ ended AS (
         job.generation, job.fence, job.session_id, job.started_at, job.deadline_at, job.cancel_requested_at,
         job.pending, job.reservation_generation, job.attempt, job.snoozes, job.releases, job.shard,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
-        job.unique_key, job.concurrency_key, job.payload, job.labels,
+        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels,
         job.losses + (verdict.outcome IN ('lost', 'crashed'))::int AS losses,
         verdict.result::jsonb AS result, verdict.state, verdict.reason
 ),
@@ -151,7 +151,7 @@ shelved AS (
         generation, fence, session_id, started_at, deadline_at, cancel_requested_at,
         pending, reservation_generation, attempt, snoozes, releases, shard,
         has_dependents, requires_approval, on_parent_failure, placement, type,
-        unique_key, concurrency_key, payload, labels,
+        unique_key, concurrency_key, request_id, payload, labels,
         losses, result, state, reason, finished_at, shelved_on
     )
     SELECT

@@ -174,6 +174,7 @@ class Migration(migrations.Migration):
                         ("type", models.TextField()),
                         ("unique_key", models.TextField(null=True)),
                         ("concurrency_key", models.TextField(null=True)),
+                        ("request_id", models.TextField(null=True)),
                         (
                             "reason",
                             models.TextField(

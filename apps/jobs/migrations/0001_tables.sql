@@ -46,6 +46,7 @@ CREATE TABLE jobs_job (
     type text NOT NULL,
     unique_key text,
     concurrency_key text,
+    request_id text,
     reason text,
     payload jsonb NOT NULL,
     labels jsonb,

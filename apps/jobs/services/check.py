@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -74,16 +74,22 @@ def as_json(value: Any, *, what: str = "payload") -> str:
 def _walk(value: Any, depth: int) -> None:
     if depth > settings.JSON_MAX_DEPTH:
         raise _Wrong(f"Nested deeper than {settings.JSON_MAX_DEPTH}.")
-    if isinstance(value, dict):
-        for key in value:
-            if not isinstance(key, str):
-                raise _Wrong("Keys must be texts.")
-            _clean(key)
-        value = value.values()
-    elif not isinstance(value, list | tuple):
-        return _leaf(value)
-    for inner in value:
+    for inner in _inside(value):
         _walk(inner, depth + 1)
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """What a value holds, its keys and leaves checked on the way."""
+    if isinstance(value, list | tuple):
+        return value
+    if not isinstance(value, dict):
+        _leaf(value)
+        return ()
+    for key in value:
+        if not isinstance(key, str):
+            raise _Wrong("Keys must be texts.")
+        _clean(key)
+    return value.values()
 
 
 def _leaf(value: Any) -> None:

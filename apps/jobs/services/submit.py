@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 
@@ -68,7 +69,8 @@ def enqueue_here(
     queue: Queue, jobs: Sequence[NewJob], *, batch_id: UUID | None = None, submitted_by: UUID | None = None
 ) -> list[Enqueued]:
     """Enqueue checked jobs and wake the queue's workers on commit."""
-    placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by)
+    request_id = structlog.contextvars.get_contextvars().get("request_id")
+    placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by, request_id=request_id)
     if any(one.is_new and one.state == JobState.QUEUED for one in placed):
         wake_queue(queue.id)
     return placed

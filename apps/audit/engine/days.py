@@ -18,6 +18,7 @@ from django.db.utils import Error
 from apps.sql import Statement, Trouble, run, run_alone, trouble
 
 AHEAD = 30  # days
+BACK = 1  # days: a report that began before midnight may end after it
 TRIES = 6
 
 
@@ -65,18 +66,25 @@ def _same[T](value: T, *_: object) -> T:
 
 
 _missing: Statement[date] = Statement.beside(__file__, _same, "days_missing")
+_left: Statement[int] = Statement.beside(__file__, _same, "days_left")
 _existing = Statement.beside(__file__, Cut, "days_existing")
 _alone: Statement[str] = Statement.beside(__file__, _same, "days_lock")
 
 
-def missing(table: Daily, *, ahead: int = AHEAD) -> list[date]:
-    """The days, from yesterday to `ahead` days on, that a table has no partition for."""
-    return _missing(table=table.name, ahead=ahead)
+def missing(table: Daily, *, ahead: int = AHEAD, back: int = BACK) -> list[date]:
+    """The days, from `back` days ago to `ahead` days on, that a table has no partition for."""
+    return _missing(table=table.name, ahead=ahead, back=back)
 
 
-def cut(table: Daily, *, ahead: int = AHEAD) -> list[str]:
+def cut(table: Daily, *, ahead: int = AHEAD, back: int = BACK) -> list[str]:
     """Make the missing partitions, each in its own short transaction. Safe anywhere, at once, again."""
-    return [table.partition(day) for day in missing(table, ahead=ahead) if patiently(partial(_make, table, day))]
+    lacking = missing(table, ahead=ahead, back=back)
+    return [table.partition(day) for day in lacking if patiently(partial(_make, table, day))]
+
+
+def days_left(table: Daily) -> int:
+    """How many days after today have a partition, without a gap; doctor and /readyz complain below 3."""
+    return _left(table=table.name)[0]
 
 
 def existing(table: Daily) -> list[Cut]:
@@ -109,7 +117,7 @@ def _make(table: Daily, day: date) -> bool:
     name = table.partition(day)
     with transaction.atomic():
         _alone()
-        if day not in missing(table, ahead=3650):
+        if any(part.day == day for part in existing(table)):
             return False  # another process was quicker
         run(
             f"CREATE TABLE {name} (LIKE {table.name} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE,"

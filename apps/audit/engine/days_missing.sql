@@ -1,7 +1,7 @@
--- Name the UTC days, from yesterday to so many days on, for which a table has no partition.
+-- Name the UTC days, from so many days ago to so many days on, for which a table has no partition.
 SELECT asked.day::date AS day
 FROM generate_series(
-    (clock_timestamp() AT TIME ZONE 'UTC')::date - interval '1 day',
+    (clock_timestamp() AT TIME ZONE 'UTC')::date - %(back)s::integer * interval '1 day',
     (clock_timestamp() AT TIME ZONE 'UTC')::date + %(ahead)s::integer * interval '1 day',
     interval '1 day'
 ) AS asked (day)

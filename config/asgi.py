@@ -9,7 +9,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import OriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
-from django.core.management import call_command
+from django.core.management.base import BaseCommand
 from django.urls import URLPattern
 
 from config import embedded
@@ -17,7 +17,7 @@ from config import embedded
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
 http = get_asgi_application()
-call_command("check", tags=["fencepost"])  # servers run no checks by themselves, and unsafe settings must not serve
+BaseCommand().check(tags=["fencepost"])  # servers run no checks by themselves, and unsafe settings must not serve
 embedded.ensure()
 
 

@@ -203,6 +203,7 @@ def _copy(package: Path, copy: Path) -> None:
 
 def main() -> None:
     """Print the address and keep the server until Ctrl-C (make db-up)."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     ensure()
     print(url(), flush=True)  # noqa: T201 - the answer of a command
     while True:

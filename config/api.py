@@ -1,0 +1,163 @@
+"""Everything that can go wrong under /api, as application/problem+json (RFC 9457)."""
+
+import sys
+from typing import Any
+
+import structlog
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import DataError, Error, IntegrityError
+from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
+from django.views import defaults
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from apps.errors import (
+    BadInput,
+    Conflict,
+    Fault,
+    Forbidden,
+    NotAuthenticated,
+    NotFound,
+    Refusal,
+    TooLarge,
+    TooManyRequests,
+    Unavailable,
+)
+from apps.sql import Trouble, trouble
+
+CONTENT_TYPE = "application/problem+json"
+log = structlog.get_logger(__name__)
+
+
+class Broken(Refusal):
+    """Something is wrong on this side; the request's id finds it in the log."""
+
+    code, status = "internal_error", 500
+
+
+def translate(error: Exception, context: dict[str, Any]) -> Response:
+    """Answer an exception of an endpoint (REST_FRAMEWORK's EXCEPTION_HANDLER)."""
+    refusal = refusal_of(error)
+    request = context["request"]
+    set_rollback()
+    if isinstance(refusal, Broken):
+        log.error("request failed", exc_info=error, path=request.path)
+    return Response(
+        problem(refusal, request),
+        status=refusal.status,
+        headers=_headers(refusal, error),
+        content_type=CONTENT_TYPE,
+    )
+
+
+def problem(refusal: Refusal, request: HttpRequest) -> dict[str, Any]:
+    """The body that tells of a refusal."""
+    body: dict[str, Any] = {
+        "type": f"urn:fencepost:problem:{refusal.code}",
+        "title": (type(refusal).__doc__ or "").partition("\n")[0],
+        "status": refusal.status,
+        "detail": str(refusal),
+        "code": refusal.code,
+        "request_id": request.META.get("HTTP_X_REQUEST_ID", ""),
+    }
+    if refusal.errors:
+        body["errors"] = [{"pointer": fault.pointer, "detail": fault.detail} for fault in refusal.errors]
+    return {**refusal.extra, **body}
+
+
+def refusal_of(error: BaseException | None) -> Refusal:
+    """Find the refusal that says what an exception means to a caller."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, exceptions.APIException):
+        return _of_framework(error)
+    if isinstance(error, Error):
+        return _of_database(error)
+    for kind, refusal in (
+        (Http404, NotFound),
+        (PermissionDenied, Forbidden),
+        (RequestDataTooBig, TooLarge),
+        (SuspiciousOperation, BadInput),
+    ):
+        if isinstance(error, kind):
+            return refusal()
+    return Broken()
+
+
+def _of_framework(error: exceptions.APIException) -> Refusal:
+    if isinstance(error, exceptions.ValidationError):
+        faults = list(_faults(error.detail, "#"))
+        return BadInput(f"{faults[0].pointer}: {faults[0].detail}" if faults else "", errors=faults)
+    for kind, refusal in (
+        (exceptions.NotAuthenticated, NotAuthenticated),
+        (exceptions.AuthenticationFailed, NotAuthenticated),
+        (exceptions.PermissionDenied, Forbidden),
+        (exceptions.Throttled, TooManyRequests),
+    ):
+        if isinstance(error, kind):
+            return refusal(str(error.detail))
+    return _other(error)
+
+
+def _other(error: exceptions.APIException) -> Refusal:
+    """405, 406, 415: DRF's own, said our way."""
+    refusal = Refusal(str(error.detail))
+    refusal.status, refusal.code = error.status_code, error.default_code
+    return refusal
+
+
+def _of_database(error: Error) -> Refusal:
+    if trouble(error) != Trouble.FATAL:
+        return Unavailable(retry_after=1)
+    if isinstance(error, DataError):
+        return BadInput("A value cannot be stored.")
+    if isinstance(error, IntegrityError) and getattr(error.__cause__, "sqlstate", "") in ("23503", "23505"):
+        return Conflict("Something this refers to has just changed; try again.")
+    return Broken()
+
+
+def _faults(detail: Any, pointer: str) -> list[Fault]:
+    if isinstance(detail, dict):
+        below = [(f"{pointer}/{key}" if key != "non_field_errors" else pointer, inner) for key, inner in detail.items()]
+        return [fault for place, inner in below for fault in _faults(inner, place)]
+    if isinstance(detail, list):
+        places = [f"{pointer}/{n}" if isinstance(inner, dict) else pointer for n, inner in enumerate(detail)]
+        return [fault for place, inner in zip(places, detail, strict=True) for fault in _faults(inner, place)]
+    return [Fault(pointer, str(detail))]
+
+
+def _headers(refusal: Refusal, error: Exception) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    if refusal.retry_after is not None:
+        headers["Retry-After"] = str(refusal.retry_after)
+    if getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = error.auth_header
+    return headers
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    return _plain(request, exception) or defaults.bad_request(request, exception)
+
+
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    return _plain(request, exception) or defaults.permission_denied(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    return _plain(request, exception) or defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    return _plain(request, sys.exc_info()[1]) or defaults.server_error(request)
+
+
+def _plain(request: HttpRequest, error: BaseException | None) -> HttpResponseBase | None:
+    """What Django itself refuses, outside any endpoint."""
+    if not request.path.startswith("/api/"):
+        return None
+    refusal = refusal_of(error)
+    response = JsonResponse(problem(refusal, request), status=refusal.status, content_type=CONTENT_TYPE)
+    if refusal.retry_after is not None:
+        response["Retry-After"] = str(refusal.retry_after)
+    return response

@@ -9,13 +9,14 @@ import fcntl
 import os
 import shlex
 import shutil
+import signal
 import socket
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -206,8 +207,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     ensure()
     print(url(), flush=True)  # noqa: T201 - the answer of a command
-    while True:
-        time.sleep(3600)
+    with suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 if __name__ == "__main__":

@@ -13,14 +13,14 @@ The runtime imports `handlers.py` of every installed app. A handler may be a cor
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, BinaryIO, Protocol
 from uuid import UUID
 
 
-class Retry(Exception):  # noqa: N818 — an instruction, not an error
+class Retry(Exception):
     """Fail this attempt and run again: after the given time, or as the policy says."""
 
     def __init__(self, reason: str = "", *, after: timedelta | float | None = None) -> None:
@@ -28,7 +28,7 @@ class Retry(Exception):  # noqa: N818 — an instruction, not an error
         self.after = _seconds(after)
 
 
-class Snooze(Exception):  # noqa: N818
+class Snooze(Exception):
     """Run later without spending an attempt."""
 
     def __init__(self, reason: str = "", *, after: timedelta | float) -> None:
@@ -36,7 +36,7 @@ class Snooze(Exception):  # noqa: N818
         self.after = _seconds(after) or 0.0
 
 
-class Discard(Exception):  # noqa: N818
+class Discard(Exception):
     """Fail for good: no attempt is left, whatever the policy says."""
 
 
@@ -60,15 +60,38 @@ class Result:
 class Context(Protocol):
     """What a handler knows of its job, and what it may say while it runs."""
 
-    job_id: UUID
-    type: str
-    queue: str  # "org/project/queue"
-    payload: Any
-    attempt: int  # 1, 2, 3 …
-    max_attempts: int
-    fence: int
-    generation: int
-    deadline_at: datetime
+    @property
+    def job_id(self) -> UUID: ...
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def queue(self) -> str:
+        """Its full name, organization/project/queue."""
+
+    @property
+    def payload(self) -> Any: ...
+
+    @property
+    def attempt(self) -> int:
+        """1, 2, 3 …"""
+
+    @property
+    def max_attempts(self) -> int: ...
+
+    @property
+    def fence(self) -> int: ...
+
+    @property
+    def generation(self) -> int: ...
+
+    @property
+    def deadline_at(self) -> datetime: ...
+
+    @property
+    def request_id(self) -> str | None:
+        """The request that submitted it."""
 
     @property
     def idempotency_key(self) -> str:
@@ -88,7 +111,25 @@ class Context(Protocol):
         """Keep a result file; answers the address it is served at. Names are plain, at most 128 characters."""
 
 
+# The job that runs in this task or thread: log lines name it (config/logs.py).
+current: ContextVar[Context | None] = ContextVar("current", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Something a scheduler does again and again; safe anywhere, at once, again. `loops.py` of an app lists LOOPS.
+
+    `run` is a coroutine function that takes an asynchronous connection, or a plain function that
+    uses Django's. It may answer the seconds until it wants to run next, at most `seconds`.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    seconds: float
+
+
 type Function = Callable[..., Any]
+type Exceptions = tuple[type[BaseException], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +140,8 @@ class Handler:
     call: Function
     is_async: bool
     timeout: float | None = None
-    retry_on: tuple[type[BaseException], ...] = ()
-    discard_on: tuple[type[BaseException], ...] = ()
+    retry_on: Exceptions = ()
+    discard_on: Exceptions = ()
     aliases: tuple[str, ...] = ()
 
 
@@ -111,8 +152,8 @@ def handler(
     type: str,
     *,
     timeout: float | None = None,
-    retry_on: tuple[type[BaseException], ...] = (),
-    discard_on: tuple[type[BaseException], ...] = (),
+    retry_on: Exceptions = (),
+    discard_on: Exceptions = (),
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Function], Function]:
     """Register a function or class for a job type. Registering a type twice raises ValueError."""
@@ -152,7 +193,8 @@ def _as_function(function: Function) -> Function:
     """Wrap a class with `process(job)` so that it is called like a function."""
     if not inspect.isclass(function):
         return function
-    process = function().process
+    instance: Any = function()
+    process = instance.process
     if inspect.iscoroutinefunction(process):
 
         async def call_later(ctx: Context, payload: Any) -> Any:

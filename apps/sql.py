@@ -20,6 +20,7 @@ from typing import Any, cast
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.utils import Error as DjangoError
+from psycopg import sql
 
 
 class Trouble(Enum):
@@ -172,3 +173,8 @@ def open_own() -> psycopg.Connection[Any]:
 async def open_async() -> psycopg.AsyncConnection[Any]:
     """An asynchronous connection, in autocommit: one statement is one transaction."""
     return await psycopg.AsyncConnection.connect(**{**dsn(), "autocommit": True})
+
+
+async def listen(connection: psycopg.AsyncConnection[Any], channel: str) -> None:
+    """LISTEN on a channel; the connection then yields notifications."""
+    await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))

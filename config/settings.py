@@ -50,7 +50,6 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "django_filters",
     "axes",
-    "channels",
     "apps.audit",
     "apps.accounts",
     "apps.queues",
@@ -61,6 +60,7 @@ INSTALLED_APPS = [
     "apps.dashboard",
     "apps.bench",
     "apps.demo",
+    "channels",  # last: it has a runworker too, and ours is meant
 ]
 
 MIDDLEWARE = [

@@ -1,0 +1,69 @@
+"""What a scheduler does for jobs again and again. No leader: each loop may run anywhere, at once, again."""
+
+import math
+import time
+from typing import Any
+
+import psycopg
+from django.conf import settings
+
+from apps.handlers import Loop
+from apps.jobs.engine import server
+from apps.jobs.engine.promote import LIMIT, next_due, promote
+from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
+from apps.jobs.engine.reap import reap
+from apps.jobs.engine.wake import payload, wake_statement
+
+type Connection = psycopg.AsyncConnection[Any]
+
+PROMOTE_SECONDS = 1.0
+REAP_SECONDS = 2.0
+FOREVER = 1e9  # seconds
+
+
+async def promote_due(connection: Connection) -> float:
+    """Promote what is due and wake its workers; sleep until the next job is, at most a second."""
+    promoted = await promote.on(connection, limit=LIMIT)
+    if promoted:
+        await wake_statement.on(connection, queues=payload({row.queue_id for row in promoted}))
+    if sum(row.jobs for row in promoted) >= LIMIT:
+        return 0.0
+    due = await next_due.on(connection)
+    return max(due[0], 0.0) if due else PROMOTE_SECONDS
+
+
+class Reaper:
+    """Remembers how long it has been in touch with a server it knows: an outage must not look like silence.
+
+    Out of touch for over a quarter lease, or with a server on a new timeline, it starts to count
+    anew, and takes nobody for silent for one lease. A mere reconnect changes nothing.
+    """
+
+    def __init__(self) -> None:
+        self.timeline: str | None = None
+        self.calm_since = -math.inf
+        self.spoke_at = time.monotonic()
+
+    async def __call__(self, connection: Connection) -> float:
+        [timeline] = await server.timeline.on(connection)
+        now = time.monotonic()
+        if now - self.spoke_at > max(settings.LEASE_SECONDS / 4, 2 * REAP_SECONDS) or timeline != (
+            self.timeline or timeline
+        ):
+            self.calm_since = now
+        self.timeline, self.spoke_at = timeline, now
+        rows = await reap.on(connection, calm_seconds=min(now - self.calm_since, FOREVER))
+        return 0.0 if len(rows) >= REAP_LIMIT else REAP_SECONDS
+
+
+async def reap_silent(connection: Connection) -> float:
+    """Take back what nobody runs any more."""
+    return await _reaper(connection)
+
+
+_reaper = Reaper()
+
+LOOPS = [
+    Loop("promote", promote_due, seconds=PROMOTE_SECONDS),
+    Loop("reap", reap_silent, seconds=REAP_SECONDS),
+]

@@ -1,0 +1,97 @@
+"""What a handler holds in its hand: apps.handlers.Context, for a run inside this process."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+from shutil import copyfileobj
+from typing import Any, BinaryIO
+from uuid import UUID
+
+from django.conf import settings
+
+from apps.jobs.engine.heartbeat import Told
+from apps.runtime.executor.outcome import cut
+from apps.runtime.executor.run import Run
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._ -]{0,127}")
+STAGE_MAX, NOTE_MAX = 128, 1000
+
+
+class RunContext:
+    """See apps.handlers.Context. Safe to use from the handler's thread."""
+
+    __slots__ = ("_payload", "_run")
+
+    def __init__(self, run: Run, payload: Any) -> None:
+        self._run = run
+        self._payload = payload
+
+    @property
+    def payload(self) -> Any:
+        return self._payload
+
+    @property
+    def job_id(self) -> UUID:
+        return self._run.claim.job_id
+
+    @property
+    def type(self) -> str:
+        return self._run.claim.type
+
+    @property
+    def queue(self) -> str:
+        return self._run.queue
+
+    @property
+    def attempt(self) -> int:
+        return self._run.claim.attempt
+
+    @property
+    def max_attempts(self) -> int:
+        return self._run.claim.max_attempts
+
+    @property
+    def fence(self) -> int:
+        return self._run.claim.fence
+
+    @property
+    def generation(self) -> int:
+        return self._run.claim.generation
+
+    @property
+    def deadline_at(self) -> datetime:
+        return self._run.claim.deadline_at
+
+    @property
+    def request_id(self) -> str | None:
+        return self._run.claim.request_id
+
+    @property
+    def idempotency_key(self) -> str:
+        return f"{self.job_id}-{self.generation}"
+
+    @property
+    def cancelled(self) -> bool:
+        return self._run.stop is not None
+
+    def progress(self, done: int, total: int | None = None, stage: str = "", note: str = "") -> None:
+        self._run.told = Told(
+            self.job_id, int(done), None if total is None else int(total), cut(stage, STAGE_MAX), cut(note, NOTE_MAX)
+        )
+
+    def log(self, message: str, level: str = "info") -> None:
+        self._run.say(cut(str(message), 10**9), str(level))
+
+    def save(self, name: str, file: bytes | BinaryIO) -> str:
+        if not _FILE_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no plain file name.")
+        folder = Path(settings.RESULTS_DIR) / str(self.job_id)
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f".{name}.{self.fence}"  # renamed when whole: a reader never sees half a file
+        with part.open("wb") as target:
+            if isinstance(file, bytes):
+                target.write(file)
+            else:
+                copyfileobj(file, target)
+        part.replace(folder / name)
+        return f"/api/v1/jobs/{self.job_id}/files/{name}"

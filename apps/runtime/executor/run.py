@@ -1,0 +1,80 @@
+"""One attempt on its way: what it is, whether it is to stop, and what was said meanwhile."""
+
+import time
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol
+
+from apps.handlers import Handler
+from apps.jobs.engine.claim import Claim
+from apps.jobs.engine.heartbeat import Told
+from apps.jobs.engine.log import Line
+from apps.jobs.engine.report import Ended
+
+LINES_MAX = 1000  # log lines kept of one attempt
+LINE_MAX = 8192  # characters of one line
+
+
+class Stop(Enum):
+    """Why an attempt is to stop before its handler is done."""
+
+    CANCELLED = "cancelled"
+    TIMEOUT = "timeout"
+    LOST = "lost"  # the fence moved on: nothing it reports would count
+    RELEASED = "released"  # the worker drains
+
+
+class Run:
+    """An attempt between claim and report. Written by its handler's thread, read by the supervisor's."""
+
+    __slots__ = ("began", "claim", "handler", "lines", "numbered", "queue", "stop", "task", "told")
+
+    def __init__(self, claim: Claim, handler: Handler, queue: str) -> None:
+        self.claim = claim
+        self.began = time.monotonic()
+        self.handler = handler
+        self.queue = queue  # "org/project/queue"
+        self.stop: Stop | None = None
+        self.told: Told | None = None
+        self.lines: list[Line] = []
+        self.numbered = 0
+        self.task: object | None = None
+
+    def say(self, message: str, level: str) -> None:
+        """Keep a line; the first one over the limit says that the rest is missing."""
+        self.numbered += 1
+        if self.numbered > LINES_MAX + 1:
+            return
+        if self.numbered > LINES_MAX:
+            message, level = f"More than {LINES_MAX} lines: the rest is not kept.", "warning"
+        elif len(message) > LINE_MAX:
+            message = f"{message[:LINE_MAX]}… [{len(message) - LINE_MAX} characters cut]"
+        claim = self.claim
+        self.lines.append(Line(claim.job_id, claim.fence, claim.attempt, self.numbered, level, message))
+
+    def take_lines(self) -> list[Line]:
+        lines, self.lines = self.lines, []
+        return lines
+
+
+type OnEnd = Callable[[Run, Ended | None], None]
+
+
+class Executor(Protocol):
+    """Runs handlers and says once for each run how it ended; None when nothing is to be reported."""
+
+    def start(self, run: Run) -> None:
+        """Begin. `on_end` may be called before this returns."""
+
+    def stop(self, run: Run, why: Stop) -> None:
+        """Ask a run to stop: asynchronous handlers are cancelled, others see `ctx.cancelled`."""
+
+    def abandon(self, run: Run) -> None:
+        """Stop waiting for a run whose handler does not stop; its outcome is what `stop` said."""
+
+    @property
+    def stuck(self) -> int:
+        """Slots whose handler was abandoned and still runs."""
+
+    def close(self) -> None:
+        """Let go of threads and tasks."""

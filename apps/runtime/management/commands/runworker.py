@@ -1,0 +1,78 @@
+"""manage.py runworker: claim jobs and run them until told to stop."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from apps.errors import Refusal
+from apps.runtime.services.work import work
+from apps.runtime.supervisor import ExitCode, Options
+
+
+class Command(BaseCommand):
+    help = "Claim jobs and run them. Each flag has a variable of the same name: --poll-interval is POLL_INTERVAL."
+    requires_system_checks = ("database",)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add = parser.add_argument
+        add("--queue", action="append", default=[], help="organization/project/queue; repeat, or separate by commas")
+        add("--types", action="append", default=[], help="job types to take; every one with a handler by default")
+        add("--name", default=settings.WORKER_NAME, help="the worker's stable name")
+        add("--concurrency", "-c", type=int, default=settings.CONCURRENCY, help="jobs at once")
+        add("--processes", type=int, default=settings.PROCESSES, help="executors; 0 runs handlers in this process")
+        add("--lease", type=float, default=settings.LEASE_SECONDS, help="seconds of silence that cost the jobs")
+        add("--heartbeat", type=float, default=None, help="seconds between heartbeats; a third of the lease")
+        add("--poll-interval", type=float, default=settings.POLL_INTERVAL, help="seconds between looks")
+        add("--grace", type=float, default=settings.GRACE_SECONDS, help="seconds a stopping worker's jobs have")
+        add("--no-scheduler", action="store_true", default=settings.NO_SCHEDULER, help="run no scheduler loops here")
+        add("--poll-only", action="store_true", default=settings.POLL_ONLY, help="do not LISTEN")
+        add("--burst", action="store_true", default=settings.BURST, help="end when there is nothing left to do")
+
+    def handle(self, **flags: Any) -> None:
+        try:
+            code = work(_options(flags))
+        except Refusal as refusal:
+            raise CommandError(str(refusal), returncode=ExitCode.USAGE) from None
+        if code is not ExitCode.FINE:
+            raise CommandError(f"The worker ended: {code.name.lower()}.", returncode=code)
+
+
+def _options(flags: dict[str, Any]) -> Options:
+    lease = flags["lease"]
+    options = Options(
+        queues=_split(flags["queue"]) or tuple(settings.QUEUES),
+        types=_split(flags["types"]) or tuple(settings.TYPES),
+        concurrency=flags["concurrency"],
+        processes=flags["processes"],
+        lease=lease,
+        heartbeat=flags["heartbeat"] or min(settings.HEARTBEAT_SECONDS, lease / 3),
+        poll_interval=flags["poll_interval"],
+        grace=flags["grace"],
+        scheduler=not flags["no_scheduler"],
+        poll_only=flags["poll_only"],
+        burst=flags["burst"],
+        **({"name": flags["name"]} if flags["name"] else {}),
+    )
+    _refuse_nonsense(options)
+    return options
+
+
+def _split(values: list[str]) -> tuple[str, ...]:
+    return tuple(one.strip() for value in values for one in value.split(",") if one.strip())
+
+
+def _refuse_nonsense(options: Options) -> None:
+    faults = {
+        "--concurrency must be between 1 and 10000": not 1 <= options.concurrency <= 10_000,
+        "--processes must be 0: handlers run inside the worker, executors of their own are not built yet": options.processes
+        != 0,
+        "--lease must be at least 0.5": options.lease < 0.5,
+        "--heartbeat must be shorter than half the lease": not 0 < options.heartbeat <= options.lease / 2,
+        "--poll-interval must be positive": options.poll_interval <= 0,
+        "--grace must not be negative": options.grace < 0,
+    }
+    for fault, holds in faults.items():
+        if holds:
+            raise CommandError(f"{fault}.", returncode=ExitCode.USAGE)

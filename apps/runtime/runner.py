@@ -1,0 +1,81 @@
+"""Runs scheduler loops: each on its own beat, jittered, and none stops for another's trouble."""
+
+import asyncio
+import inspect
+import random
+import time
+from typing import Any
+
+import psycopg
+import structlog
+from django.db import Error as DjangoError
+from django.db import close_old_connections
+
+from apps.handlers import Loop
+from apps.sql import Trouble, open_async, trouble
+
+JITTER = 0.1
+PAUSE_MAX = 5.0
+
+log = structlog.get_logger("fencepost.scheduler")
+
+
+class Runner:
+    """A scheduler: any number may run at once, anywhere. Loops with a coroutine get a connection of their own."""
+
+    def __init__(self, loops: list[Loop]) -> None:
+        self.loops = loops
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for loop in self.loops:
+                tasks.create_task(self._keep(loop), name=loop.name)
+
+    async def _keep(self, loop: Loop) -> None:
+        connection: psycopg.AsyncConnection[Any] | None = None
+        pause = 0.0
+        try:
+            while True:
+                try:
+                    if connection is None and inspect.iscoroutinefunction(loop.run):
+                        connection = await open_async()
+                    wait = await self._turn(loop, connection)
+                    pause = 0.0
+                except (psycopg.Error, DjangoError, OSError) as error:
+                    self._complain(loop, error)
+                    if connection is not None:
+                        await connection.close()
+                        connection = None
+                    pause = min(max(pause * 2, loop.seconds, 0.2), PAUSE_MAX)
+                    wait = pause
+                await asyncio.sleep(wait * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311
+        finally:
+            if connection is not None:
+                await connection.close()
+
+    async def _turn(self, loop: Loop, connection: psycopg.AsyncConnection[Any] | None) -> float:
+        """Run once; answers how long to wait before the next time."""
+        began = time.monotonic()
+        if connection is not None:
+            asked = await loop.run(connection)
+        else:
+            asked = await asyncio.to_thread(_on_django, loop)
+        if (took := time.monotonic() - began) > max(5 * loop.seconds, 5):
+            log.warning("loop is slow", loop=loop.name, seconds=round(took, 1))
+        return loop.seconds if asked is None else max(0.0, min(float(asked), loop.seconds))
+
+    def _complain(self, loop: Loop, error: BaseException) -> None:
+        text = str(error).strip()
+        if trouble(error) is Trouble.FATAL:
+            log.error("loop failed", loop=loop.name, error=text, exc_info=error)
+        else:
+            log.warning("loop waits for the database", loop=loop.name, error=text)
+
+
+def _on_django(loop: Loop) -> object:
+    close_old_connections()
+    try:
+        return loop.run()
+    finally:
+        close_old_connections()

@@ -1,0 +1,53 @@
+"""Run one worker in this process: the supervisor, and the scheduler's loops beside it."""
+
+import asyncio
+import contextlib
+import signal
+import threading
+
+import structlog
+import uvloop
+
+from apps import handlers
+from apps.errors import BadInput
+from apps.runtime.runner import Runner
+from apps.runtime.services import discover
+from apps.runtime.supervisor import ExitCode, Options, Supervisor
+
+log = structlog.get_logger("fencepost.worker")
+
+
+def work(options: Options) -> ExitCode:
+    """Work until a signal says stop. Raises a refusal when the options name what does not exist."""
+    discover.handlers()
+    unknown = [name for name in options.types if handlers.find(name) is None]
+    if unknown:
+        raise BadInput.at("--types", f"There is no handler for {', '.join(unknown)}.")
+    if not handlers.types():
+        raise BadInput("No installed app has a handlers.py with a handler in it.")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_work(options))
+
+
+async def _work(options: Options) -> ExitCode:
+    supervisor = Supervisor(options)
+    _listen_to_signals(supervisor)
+    scheduler = None
+    if options.scheduler:
+        scheduler = asyncio.create_task(Runner(discover.loops()).run())
+    try:
+        return await supervisor.run()
+    finally:
+        if scheduler is not None:
+            scheduler.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await scheduler
+
+
+def _listen_to_signals(supervisor: Supervisor) -> None:
+    """TERM and INT drain; a second one hands back at once. In a thread of a test there are no signals."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.stop)

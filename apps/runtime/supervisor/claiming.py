@@ -1,0 +1,141 @@
+"""The claim loop: fill the free slots, wait for a wake-up or the poll, start what was claimed."""
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from uuid import UUID
+
+import psycopg
+import structlog
+
+from apps import handlers
+from apps.handlers import Handler
+from apps.jobs.engine.claim import Claim, Claimed, claim_on
+from apps.jobs.engine.ready import ready
+from apps.runtime.executor import Run, Stop
+from apps.runtime.supervisor.state import State
+from apps.runtime.supervisor.wire import FIRST_PAUSE, LONGEST_PAUSE, Wire
+from apps.sql import Trouble, trouble
+
+AT_ONCE = 16  # queues one claim looks at; a worker that serves more asks first which have work
+BATCH_WAIT = 0.005  # seconds a busy worker waits for more slots to claim for together
+SHARE = 4  # … unless this part of them is free
+NOWHERE = UUID(int=0)
+
+log = structlog.get_logger("fencepost.worker")
+
+
+class Claiming:
+    def __init__(self, state: State, wire: Wire) -> None:
+        self.state = state
+        self.wire = wire
+        self.cursor = NOWHERE
+        self.full = False  # the last claim got all it asked for: there is more
+        wanted = state.options.types or handlers.types()
+        self.handlers: dict[str, Handler] = {name: found for name in wanted if (found := handlers.find(name))}
+        self.offers = {name: round(one.timeout * 1000) if one.timeout else None for name, one in self.handlers.items()}
+        self.talks = logging.getLogger("fencepost.worker").isEnabledFor(logging.INFO)
+
+    async def run(self) -> None:
+        """Claim until the worker stops. A database that is away is waited for."""
+        pause = FIRST_PAUSE
+        while not self.state.stopping:
+            try:
+                await self._turn()
+                pause = FIRST_PAUSE
+            except (psycopg.Error, OSError) as error:
+                if trouble(error) is Trouble.FATAL:
+                    raise
+                log.warning("claim failed", error=str(error).strip())
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
+                pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _turn(self) -> None:
+        state = self.state
+        state.claimed_at = time.monotonic()
+        if not await self._room():
+            return
+        state.has_work.clear()
+        got = await self._claim(state.room)
+        for job in got.jobs:
+            self._start(job)
+        self.full = bool(got.jobs) and state.room <= 0
+        if not got.jobs and not got.contended:
+            await self._wait(state.has_work, state.options.poll_interval)
+
+    async def _room(self) -> bool:
+        """Wait for free slots; with work at hand, for enough of them to be worth a claim."""
+        state = self.state
+        if state.drained or not state.lease_holds or not state.queues or not self.offers:
+            await self._wait(state.has_work, state.options.poll_interval)
+            return False
+        state.has_room.clear()
+        if state.room <= 0:
+            await self._wait(state.has_room, state.options.poll_interval)
+        if self.full and 0 < state.room < state.options.concurrency // SHARE:
+            state.has_room.clear()
+            await self._wait(state.has_room, BATCH_WAIT)
+        return state.room > 0 and not state.stopping
+
+    async def _claim(self, limit: int) -> Claimed:
+        state = self.state
+        session_id = state.session_id
+        assert session_id is not None  # noqa: S101 — the supervisor registers before it claims
+        queues = await self._queues()
+        if not queues:
+            return Claimed(jobs=[], candidates=0)
+        state.claims_begun += 1
+        try:
+            return await self.wire.send(
+                lambda connection: claim_on(
+                    connection, session_id=session_id, queues=queues, offers=self.offers, limit=limit
+                )
+            )
+        finally:
+            state.claims_done += 1
+
+    async def _queues(self) -> list[UUID]:
+        """The queues to claim from: all, or the next few that have work when there are many."""
+        served = list(self.state.queues)
+        if len(served) <= AT_ONCE:
+            return served
+        found = await self._ready_after(self.cursor, served)
+        if not found and self.cursor != NOWHERE:
+            found = await self._ready_after(NOWHERE, served)
+        self.cursor = found[-1] if len(found) == AT_ONCE else NOWHERE
+        return found
+
+    async def _ready_after(self, cursor: UUID, served: list[UUID]) -> list[UUID]:
+        return await self.wire.send(lambda connection: ready.on(connection, after=cursor, queues=served, limit=AT_ONCE))
+
+    def _start(self, job: Claim) -> None:
+        state = self.state
+        assert state.executor is not None  # noqa: S101
+        run = Run(job, self.handlers[job.type], state.queues.get(job.queue_id, ""))
+        state.hold(run)
+        if self.talks:
+            log.info(
+                "job started", job_id=str(job.job_id), type=job.type, queue=run.queue,
+                attempt=f"{job.attempt}/{job.max_attempts}", request_id=job.request_id,
+            )  # fmt: skip
+        state.executor.start(run)
+        if state.held.get(job.job_id) is run:
+            self._watch(run)
+
+    def _watch(self, run: Run) -> None:
+        """Stop the run at its time limit, and stop waiting for it a little later."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(max(run.claim.limit_seconds, 0), self._overdue, run)
+
+    def _overdue(self, run: Run) -> None:
+        executor = self.state.executor
+        if executor is None or self.state.held.get(run.claim.job_id) is not run:
+            return
+        executor.stop(run, Stop.TIMEOUT)
+        asyncio.get_running_loop().call_later(1.0, executor.abandon, run)
+
+    async def _wait(self, event: asyncio.Event, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(event.wait(), seconds)

@@ -1,0 +1,33 @@
+"""How one worker is to run: the flags of runworker, each of which has its variable in the settings."""
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Times in seconds. Empty `queues` serve every queue, empty `types` every type there is a handler for."""
+
+    queues: Sequence[str] = ()
+    types: Sequence[str] = ()
+    name: str = field(default_factory=lambda: settings.WORKER_NAME or default_name())
+    concurrency: int = 10
+    processes: int = 0
+    lease: float = 30.0
+    heartbeat: float = 10.0
+    poll_interval: float = 1.0
+    grace: float = 30.0
+    scheduler: bool = True
+    poll_only: bool = False
+    burst: bool = False
+    version: str = ""
+
+
+def default_name() -> str:
+    """A name that is the same after a restart here and differs elsewhere: host and folder."""
+    return f"{socket.gethostname()}:{Path.cwd().name}:{os.getuid()}"[:128]

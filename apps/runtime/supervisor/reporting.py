@@ -1,0 +1,105 @@
+"""The report loop: what has ended goes to the database in batches, until each outcome is known."""
+
+import logging
+import time
+
+import structlog
+
+from apps.jobs.engine.log import log_on
+from apps.jobs.engine.report import Ended, Reported, report_missing, report_on
+from apps.jobs.states import JobState, Outcome
+from apps.runtime.executor import Run
+from apps.runtime.supervisor.state import State
+from apps.runtime.supervisor.wire import Wire
+
+BATCH = 500
+
+log = structlog.get_logger("fencepost.worker")
+
+type Batch = list[tuple[Run, Ended | None]]
+
+
+class Reporting:
+    def __init__(self, state: State, wire: Wire) -> None:
+        self.state = state
+        self.wire = wire
+        self.talks = logging.getLogger("fencepost.worker").isEnabledFor(logging.INFO)
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        while True:
+            await self.state.has_ended.wait()
+            self.state.has_ended.clear()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Report everything that has ended by now."""
+        state = self.state
+        orphans, state.orphans = state.orphans, []
+        if orphans:
+            await self.wire.send_until_answered(lambda connection: report_on(connection, orphans))
+        while state.ended:
+            batch, state.ended = state.ended[:BATCH], state.ended[BATCH:]
+            await self._report(batch)
+            for run, _ in batch:
+                state.let_go(run)
+
+    async def _report(self, batch: Batch) -> None:
+        """One batch, sent again until the database says what became of it.
+
+        A reply that was lost leaves the outcome unknown; the next try then finds no row, and the
+        ledger row of its own fence tells whether it had been applied.
+        """
+        lines = [line for run, _ in batch for line in run.take_lines()]
+        if lines:
+            await self.wire.send_until_answered(lambda connection: log_on(connection, lines))
+        ended = [one for _, one in batch if one is not None]
+        if not ended:
+            return
+        rows = await self.wire.send_until_answered(lambda connection: report_on(connection, ended))
+        known = {(row.job_id, row.fence): row for row in rows}
+        missing = [one for one in ended if (one.job_id, one.fence) not in known]
+        if missing:
+            await self._look_up(missing)
+        if self.talks:
+            for run, one in batch:
+                self._say(run, one, known.get((run.claim.job_id, run.claim.fence)))
+
+    async def _look_up(self, missing: list[Ended]) -> None:
+        session_id = missing[0].session_id
+        found = await self.wire.send_until_answered(
+            lambda connection: report_missing.on(connection, ended=missing, session_id=session_id)
+        )
+        for row in found:
+            if not row.applied:
+                log.warning("report fenced: the job has moved on", job_id=str(row.job_id), fence=row.fence)
+
+    def _say(self, run: Run, ended: Ended | None, row: Reported | None) -> None:
+        if ended is None or row is None:
+            return
+        claim = run.claim
+        facts = {
+            "job_id": str(claim.job_id),
+            "type": claim.type,
+            "attempt": f"{claim.attempt}/{claim.max_attempts}",
+            "seconds": round(_seconds(run), 3),
+            "request_id": claim.request_id,
+        }
+        if row.state == JobState.COMPLETED:
+            log.info("job finished", **facts)
+        elif row.state == JobState.CANCELLED:
+            log.info("job cancelled", **facts)
+        elif row.state == JobState.DEAD_LETTER:
+            log.error("job failed permanently", **facts, outcome=row.outcome, error=_error(ended))
+        elif row.outcome in (Outcome.SNOOZED, Outcome.RELEASED):
+            log.info("job handed back", **facts, outcome=row.outcome)
+        else:
+            log.warning("job failed, will retry", **facts, run_at=str(row.run_at), error=_error(ended))
+
+
+def _seconds(run: Run) -> float:
+    return max(0.0, time.monotonic() - run.began)
+
+
+def _error(ended: Ended) -> str:
+    return f"{ended.error_class}: {ended.error_message}"[:500]

@@ -1,0 +1,43 @@
+"""Which queues a worker serves: those it was given, or every one there is; read again now and then."""
+
+import asyncio
+
+import psycopg
+import structlog
+
+from apps.errors import NotFound
+from apps.queues.engine.served import served
+from apps.runtime.supervisor.state import State
+from apps.runtime.supervisor.wire import Wire
+
+EVERY = 5.0  # seconds
+
+log = structlog.get_logger("fencepost.worker")
+
+
+class Serving:
+    def __init__(self, state: State, wire: Wire) -> None:
+        self.state = state
+        self.wire = wire
+
+    async def run(self) -> None:
+        """Keep the list current until cancelled."""
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                await self.look()
+            except (psycopg.Error, OSError) as error:
+                log.warning("queues not read", error=str(error).strip())
+
+    async def look(self) -> None:
+        found = await self.wire.send(lambda connection: served.on(connection, names=list(self.state.options.queues)))
+        queues = {row.id: row.name for row in found}
+        if queues != self.state.queues:
+            self.state.queues = queues
+            self.state.has_work.set()
+
+    def refuse_unknown(self) -> None:
+        """Raise NotFound for a queue that was asked for and does not exist."""
+        missing = set(self.state.options.queues) - set(self.state.queues.values())
+        if missing:
+            raise NotFound(f"There is no queue {', '.join(sorted(missing))}; name it organization/project/queue.")

@@ -8,17 +8,12 @@ refused when the transaction commits; dead letters and finished days may be disc
 
 from apps.jobs.states import LIVE, MOVES
 
-
-def sql() -> str:
-    """The triggers, drawn from MOVES."""
-    moves = ", ".join(f"('{old.value if old else 'nothing'}', '{new.value}')" for old, new in MOVES)
-    live = ", ".join(f"'{state.value}'" for state in LIVE)
-    return f"""
+TRIGGERS = """
 CREATE TABLE guard_left (id uuid PRIMARY KEY, state text NOT NULL);
 
 CREATE FUNCTION guard_move(old_state text, new_state text, id uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF (old_state, new_state) NOT IN ({moves}) THEN
+    IF (old_state, new_state) NOT IN (MOVES_HERE) THEN
         RAISE EXCEPTION 'illegal move % -> % of job %', old_state, new_state, id USING ERRCODE = 'check_violation';
     END IF;
 END $$;
@@ -47,7 +42,7 @@ END $$;
 CREATE FUNCTION guard_vanished() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM guard_left WHERE guard_left.id = NEW.id;
-    IF FOUND AND NEW.state IN ({live}) THEN
+    IF FOUND AND NEW.state IN (LIVE_HERE) THEN
         RAISE EXCEPTION 'job % vanished while %', NEW.id, NEW.state USING ERRCODE = 'check_violation';
     END IF;
     RETURN NULL;
@@ -68,3 +63,10 @@ EXECUTE FUNCTION guard_came();
 CREATE CONSTRAINT TRIGGER guard_vanished AFTER INSERT ON guard_left DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION guard_vanished();
 """
+
+
+def sql() -> str:
+    """The triggers, drawn from MOVES."""
+    moves = ", ".join(f"('{old.value if old else 'nothing'}', '{new.value}')" for old, new in MOVES)
+    live = ", ".join(f"'{state.value}'" for state in LIVE)
+    return TRIGGERS.replace("MOVES_HERE", moves).replace("LIVE_HERE", live)

@@ -4,19 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import psycopg
 from django.core.management.commands import migrate
 
 from apps.audit.engine.partition import partition as partition_audit
 from apps.jobs.engine.partition import partition as partition_jobs
-from apps.sql import dsn
+from apps.sql import Statement, open_own
 
-# Of the transaction, not of the session, so that it holds behind a transaction pooler too; and a server that ends
-# idle transactions must not end this one.
-LOCK = """
-    SELECT set_config('idle_in_transaction_session_timeout', '0', true),
-           pg_advisory_xact_lock(hashtext('fencepost'), hashtext('migrate'))
-"""
+_lock = Statement.beside(__file__, lambda *nothing: None)
 
 
 class Command(migrate.Command):
@@ -31,6 +25,6 @@ class Command(migrate.Command):
 @contextmanager
 def _alone() -> Iterator[None]:
     """Keep every other migrate waiting; on a second connection, for migrations commit on the first."""
-    with psycopg.connect(**dsn()) as connection:
-        connection.execute(LOCK)
+    with open_own() as connection, connection.transaction():
+        _lock.through(connection)
         yield

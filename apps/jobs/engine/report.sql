@@ -176,7 +176,7 @@ went_on AS (
         snoozes = job.snoozes + (onward.outcome = 'snoozed')::int
     FROM onward
     WHERE job.id = onward.id
-    RETURNING job.id, job.run_at
+    RETURNING job.id, job.fence, onward.outcome, job.state, job.has_dependents, job.run_at
 ),
 
 ledger AS (
@@ -195,21 +195,27 @@ ledger AS (
 
 told AS (
     INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids, attempts, errors)
-    SELECT
-        queue.project_id, verdict.queue_id, 'job.' || verdict.state, verdict.state,
-        array_agg(verdict.id), array_agg(verdict.attempt),
-        CASE
-            WHEN count(verdict.error_class) > 0
-                THEN array_agg(left(verdict.error_class || ': ' || verdict.error_message, 200))
-        END
-    FROM verdict
-    INNER JOIN queues_queue AS queue ON verdict.queue_id = queue.id
-    GROUP BY queue.project_id, verdict.queue_id, verdict.state
+    SELECT queue.project_id, fact.queue_id, 'job.' || fact.state, fact.state, fact.job_ids, fact.attempts, fact.errors
+    FROM (
+        SELECT
+            verdict.queue_id, verdict.state, array_agg(verdict.id) AS job_ids, array_agg(verdict.attempt) AS attempts,
+            CASE
+                WHEN count(verdict.error_class) > 0
+                    THEN array_agg(left(verdict.error_class || ': ' || verdict.error_message, 200))
+            END AS errors
+        FROM verdict
+        GROUP BY verdict.queue_id, verdict.state
+    ) AS fact
+    INNER JOIN queues_queue AS queue ON fact.queue_id = queue.id
 )
 
-SELECT
-    judged.id, judged.fence, judged.outcome, judged.state, judged.has_dependents,
-    verdict.id IS NULL AS deferred, went_on.run_at
+SELECT verdict.id, verdict.fence, verdict.outcome, verdict.state, verdict.has_dependents, FALSE AS deferred, NULL AS run_at
+FROM verdict
+WHERE verdict.final
+UNION ALL
+SELECT went_on.id, went_on.fence, went_on.outcome, went_on.state, went_on.has_dependents, FALSE, went_on.run_at
+FROM went_on
+UNION ALL
+SELECT judged.id, judged.fence, judged.outcome, judged.state, judged.has_dependents, TRUE, NULL
 FROM judged
-LEFT JOIN verdict ON judged.id = verdict.id
-LEFT JOIN went_on ON judged.id = went_on.id;
+WHERE %(alone)s::boolean AND judged.has_dependents AND judged.state IN ('completed', 'dead_letter', 'cancelled');

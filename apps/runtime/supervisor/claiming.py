@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import random
 import time
 from uuid import UUID
@@ -32,6 +33,8 @@ class Claiming:
         self.state = state
         self.wire = wire
         self.cursor = NOWHERE
+        # Half at a time: while one half is being reported, the other is claimed and runs.
+        self.at_most = max(1, math.ceil(state.options.concurrency / 2))
         self.full = False  # the last claim got all it asked for: there is more
         wanted = state.options.types or handlers.types()
         self.handlers: dict[str, Handler] = {name: found for name in wanted if (found := handlers.find(name))}
@@ -58,10 +61,11 @@ class Claiming:
         if not await self._room():
             return
         state.has_work.clear()
-        got = await self._claim(state.room)
+        limit = min(state.room, self.at_most)
+        got = await self._claim(limit)
         for job in got.jobs:
             self._start(job)
-        self.full = bool(got.jobs) and state.room <= 0
+        self.full = len(got.jobs) == limit
         if not got.jobs and not got.contended:
             await self._wait(state.has_work, state.options.poll_interval)
 

@@ -1,0 +1,55 @@
+"""What the demo says on a terminal."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from apps.demo.services.cast import PASSWORD, Cast
+from apps.demo.services.pipeline import Pipeline
+from apps.jobs.states import FINAL, JobState
+
+SAID = (JobState.COMPLETED, JobState.RUNNING, JobState.QUEUED, JobState.BLOCKED, JobState.DEAD_LETTER)
+
+
+@contextmanager
+def bar(console: Console, jobs: int) -> Iterator[Callable[[Counter[str]], None]]:
+    """A live bar of jobs that have ended, beside it how many are in each state."""
+    columns = (
+        TextColumn("[bold]Jobs"),
+        BarColumn(bar_width=40),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[states]}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("jobs", total=jobs, states="")
+
+        def seen(states: Counter[str]) -> None:
+            ended = sum(states[state] for state in FINAL)
+            said = ", ".join(f"{states[state]} {state.label.lower()}" for state in SAID if states[state])
+            progress.update(task, completed=ended, states=said)
+
+        yield seen
+
+
+def outcome(counted: dict[str, float]) -> str:
+    """One sentence."""
+    failed = f", {counted['dead_letter']} ended as dead letters" if counted["dead_letter"] else ""
+    return f"{counted['completed']} of {counted['jobs']} jobs completed{failed} in {counted['seconds']:.1f} s."
+
+
+def doors(console: Console, *, address: str, token: str, cast: Cast, pipeline: Pipeline) -> None:
+    """Where to look, and as whom."""
+    table = Table(title=f"Serving at {address}", show_header=False, title_justify="left", title_style="bold")
+    table.add_row("Log in", f"{address}/accounts/login/", f"password: {PASSWORD}")
+    for email, role in cast.logins:
+        table.add_row("", email, role)
+    table.add_row("Token", token, "submits to and reads this queue, for a day")
+    for sheet in pipeline.sheets:
+        table.add_row("Contact sheet", f"{address}/jobs/{sheet}", "")
+    console.print(table, soft_wrap=True)
+    console.print("Ctrl-C ends it.")

@@ -1,0 +1,1 @@
+"""Counts for the pages that the ORM has no words for."""

@@ -1,0 +1,24 @@
+"""Addresses of the pages. What a list shows is in its query, so every list is a link one can send."""
+
+from django.urls import path
+
+from apps.dashboard.views import home, jobs, lists, queues
+
+app_name = "dashboard"
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("moved", home.moved, name="moved"),
+    path("jobs", lists.jobs, name="jobs"),
+    path("jobs/<uuid:job_id>", jobs.job, name="job"),
+    path("jobs/<uuid:job_id>/cancel", jobs.cancel, name="cancel"),
+    path("jobs/<uuid:job_id>/retry", jobs.retry, name="retry"),
+    path("jobs/<uuid:job_id>/replay", jobs.replay, name="replay"),
+    path("jobs/<uuid:job_id>/discard", jobs.discard, name="discard"),
+    path("queues/<uuid:queue_id>", queues.queue, name="queue"),
+    path("queues/<uuid:queue_id>/pause", queues.pause, name="pause"),
+    path("queues/<uuid:queue_id>/resume", queues.resume, name="resume"),
+    path("queues/<uuid:queue_id>/purge", queues.purge, name="purge"),
+    path("queues/<uuid:queue_id>/replay", queues.replay, name="replay_queue"),
+    path("workers", lists.workers, name="workers"),
+    path("dead-letters", lists.dead_letters, name="dead_letters"),
+]

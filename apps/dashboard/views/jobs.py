@@ -1,0 +1,90 @@
+"""A job, the list of jobs, and what a person may do to one."""
+
+from collections.abc import Callable
+from typing import cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.accounts.models import Role
+from apps.dashboard.selectors import job as reads
+from apps.dashboard.selectors.access import job_seat
+from apps.dashboard.selectors.timeline import timeline
+from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
+from apps.jobs import services
+from apps.jobs.models import Job
+from apps.jobs.states import FINAL, JobState
+
+
+@require_GET
+@page
+def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    request = cast("Request", request)
+    one, seat = job_seat(request.user, job_id)
+    attempts = reads.attempts(one)
+    template = "dashboard/parts/job.html" if part(request) == "job" else "dashboard/job.html"
+    return show(
+        request,
+        template,
+        seat,
+        job=one,
+        live=one.state not in FINAL,
+        attempts=attempts,
+        strip=timeline(one, attempts),
+        lines=reads.log_lines(one),
+        progress=reads.progress(one) if one.state == JobState.RUNNING else None,
+        holder=reads.holder(one) if one.state == JobState.RUNNING else None,
+        texts=reads.texts(one) if seat.sees_payloads_of(one.queue) else None,
+        files=reads.files(one) if seat.sees_payloads_of(one.queue) else [],
+        parents=reads.parents(one),
+        children=reads.children(one),
+        submitter=reads.submitter(one),
+    )
+
+
+type Act = Callable[[Request, Job], object]
+
+
+def _verb(act: Act, done: str) -> Callable[..., HttpResponse]:
+    """A POST by a member that does one thing to one job and shows it again."""
+
+    @require_POST
+    @page
+    def view(request: HttpRequest, job_id: UUID) -> HttpResponse:
+        request = cast("Request", request)
+        one, seat = job_seat(request.user, job_id)
+        seat.demand(Role.MEMBER)
+        attempted(request, lambda: act(request, one), done)
+        return redirect(back(request, reverse("dashboard:job", args=[job_id])))
+
+    return view
+
+
+cancel = _verb(
+    lambda request, one: services.cancel(job_id=one.pk, actor=actor(request)),
+    "Cancelled. A job that runs is told at its next heartbeat.",
+)
+retry = _verb(
+    lambda request, one: services.retry_now(job_id=one.pk, actor=actor(request)),
+    "Queued to run now.",
+)
+replay = _verb(
+    lambda request, one: services.replay(
+        job_id=one.pk, actor=actor(request), revive_descendants="revive" in request.POST
+    ),
+    "Replayed: queued again, its history kept.",
+)
+
+
+@require_POST
+@page
+def discard(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """The job is gone afterwards, so the list of its queue's dead letters is shown."""
+    request = cast("Request", request)
+    one, seat = job_seat(request.user, job_id)
+    seat.demand(Role.MEMBER)
+    attempted(request, lambda: services.discard(job_id=one.pk, actor=actor(request)), "Discarded.")
+    return redirect(f"{reverse('dashboard:dead_letters')}?project={seat.project.pk}")

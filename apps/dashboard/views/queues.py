@@ -1,0 +1,93 @@
+"""A queue: how it does, what it runs next, and its switch."""
+
+from typing import cast
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.accounts.models import Role
+from apps.dashboard.selectors.access import queue_seat
+from apps.dashboard.selectors.listing import dead_letters, next_up, running
+from apps.dashboard.selectors.overview import line_of
+from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
+from apps.jobs import services as jobs
+from apps.queues import services as queues
+
+PREVIEW = 10  # jobs shown of each kind
+REPLAYED_AT_ONCE = 100
+
+
+@require_GET
+@page
+def queue(request: HttpRequest, queue_id: UUID) -> HttpResponse:
+    request = cast("Request", request)
+    one, seat = queue_seat(request.user, queue_id)
+    line, workers = line_of(one)
+    return show(
+        request,
+        "dashboard/parts/queue.html" if part(request) == "queue" else "dashboard/queue.html",
+        seat,
+        queue=one,
+        line=line,
+        fleet=workers,
+        running=running([one.pk], PREVIEW),
+        waiting=next_up(one, PREVIEW),
+        dead=dead_letters([one.pk], PREVIEW),
+    )
+
+
+@require_POST
+@page
+def pause(request: HttpRequest, queue_id: UUID) -> HttpResponse:
+    request = cast("Request", request)
+    one, seat = queue_seat(request.user, queue_id)
+    seat.demand(Role.MEMBER)
+    reason = request.POST.get("reason", "").strip()
+    attempted(
+        request,
+        lambda: queues.pause(queue=one, actor=actor(request), reason=reason),
+        f"{one.name} is paused; what runs goes on to its end.",
+    )
+    return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
+
+
+@require_POST
+@page
+def resume(request: HttpRequest, queue_id: UUID) -> HttpResponse:
+    request = cast("Request", request)
+    one, seat = queue_seat(request.user, queue_id)
+    seat.demand(Role.MEMBER)
+    attempted(request, lambda: queues.resume(queue=one, actor=actor(request)), f"{one.name} goes on.")
+    return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
+
+
+@require_POST
+@page
+def purge(request: HttpRequest, queue_id: UUID) -> HttpResponse:
+    request = cast("Request", request)
+    one, seat = queue_seat(request.user, queue_id)
+    seat.demand(Role.ADMIN)
+    attempted(
+        request,
+        lambda: jobs.purge(queue=one, actor=actor(request)),
+        f"Every queued job of {one.name} was cancelled.",
+    )
+    return redirect(reverse("dashboard:queue", args=[queue_id]))
+
+
+@require_POST
+@page
+def replay(request: HttpRequest, queue_id: UUID) -> HttpResponse:
+    """Replay the oldest dead letters of a queue, a hundred at once."""
+    request = cast("Request", request)
+    one, seat = queue_seat(request.user, queue_id)
+    seat.demand(Role.MEMBER)
+    attempted(
+        request,
+        lambda: jobs.replay_queue(queue=one, actor=actor(request), limit=REPLAYED_AT_ONCE),
+        f"Up to {REPLAYED_AT_ONCE} dead letters of {one.name} were queued again.",
+    )
+    return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))

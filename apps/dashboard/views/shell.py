@@ -1,0 +1,110 @@
+"""What all pages share: who asks, from which project, and the answer around the content."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_cache_control
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from apps.accounts.api.authentication import address_of
+from apps.accounts.models import User
+from apps.audit.record import Actor
+from apps.dashboard.selectors.access import Seat, seats
+from apps.errors import Forbidden, NotFound, Refusal
+
+REMEMBERED = "project"  # session key: the project looked at last
+View = Callable[..., HttpResponse]
+
+
+class Request(HttpRequest):
+    user: User
+
+
+def page(view: View) -> View:
+    """For people who are logged in; refusals become answers, and nothing of a tenant's is kept by caches."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            response = view(request, *args, **kwargs)
+        except NotFound:
+            raise Http404 from None
+        except Forbidden as refusal:
+            raise PermissionDenied(str(refusal)) from None
+        patch_cache_control(response, private=True, no_store=True)
+        return response
+
+    return cast("View", login_required(answer))
+
+
+def choose(request: Request) -> tuple[Seat | None, list[Seat]]:
+    """The project named by the address, else the one looked at last, else the first; and all others.
+
+    Raises NotFound for a project that is not theirs. No seat: they are in no project yet.
+    """
+    all_seats = seats(request.user)
+    by_id = {str(one.project.pk): one for one in all_seats}
+    named = request.GET.get("project")
+    if named is not None:
+        if named not in by_id:
+            raise NotFound
+        if request.session.get(REMEMBERED) != named:
+            request.session[REMEMBERED] = named
+        return by_id[named], all_seats
+    remembered = by_id.get(request.session.get(REMEMBERED, ""))
+    return remembered or next(iter(all_seats), None), all_seats
+
+
+def show(
+    request: Request, template: str, seat: Seat | None, all_seats: list[Seat] | None = None, **context: Any
+) -> HttpResponse:
+    """Render inside the frame: the switcher and the navigation of this seat."""
+    shell = {"seat": seat, "seats": seats(request.user) if all_seats is None else all_seats}
+    return render(request, template, shell | context)
+
+
+def part(request: HttpRequest) -> str:
+    """Which part of a page htmx asks for anew; empty for the whole page."""
+    return request.headers.get("HX-Target", "") if request.headers.get("HX-Request") else ""
+
+
+def actor(request: Request) -> Actor:
+    return Actor(
+        name=request.user.email,
+        user_id=request.user.pk,
+        address=address_of(request),
+        request_id=request.headers.get("X-Request-Id", ""),
+    )
+
+
+def attempted(request: Request, act: Callable[[], object], done: str) -> None:
+    """Do it and say so; a refusal says why not."""
+    try:
+        act()
+    except (NotFound, Forbidden):
+        raise
+    except Refusal as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, done)
+
+
+def back(request: HttpRequest, fallback: str) -> str:
+    """Where the form stood, if that is one of our own pages."""
+    asked = request.POST.get("next", "")
+    ours = url_has_allowed_host_and_scheme(asked, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    return asked if ours else fallback
+
+
+def as_uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -12,10 +12,10 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from apps.accounts.serializers.fields import faults_of
 from apps.errors import (
     BadInput,
     Conflict,
-    Fault,
     Forbidden,
     NotAuthenticated,
     NotFound,
@@ -46,7 +46,7 @@ def translate(error: Exception, context: dict[str, Any]) -> Response:
     return Response(
         problem(refusal, request),
         status=refusal.status,
-        headers=_headers(refusal, error),
+        headers=_headers(refusal),
         content_type=CONTENT_TYPE,
     )
 
@@ -87,7 +87,7 @@ def refusal_of(error: BaseException | None) -> Refusal:
 
 def _of_framework(error: exceptions.APIException) -> Refusal:
     if isinstance(error, exceptions.ValidationError):
-        faults = list(_faults(error.detail, "#"))
+        faults = faults_of(error.detail)
         return BadInput(f"{faults[0].pointer}: {faults[0].detail}" if faults else "", errors=faults)
     for kind, refusal in (
         (exceptions.NotAuthenticated, NotAuthenticated),
@@ -117,23 +117,18 @@ def _of_database(error: Error) -> Refusal:
     return Broken()
 
 
-def _faults(detail: Any, pointer: str) -> list[Fault]:
-    if isinstance(detail, dict):
-        below = [(f"{pointer}/{key}" if key != "non_field_errors" else pointer, inner) for key, inner in detail.items()]
-        return [fault for place, inner in below for fault in _faults(inner, place)]
-    if isinstance(detail, list):
-        places = [f"{pointer}/{n}" if isinstance(inner, dict) else pointer for n, inner in enumerate(detail)]
-        return [fault for place, inner in zip(places, detail, strict=True) for fault in _faults(inner, place)]
-    return [Fault(pointer, str(detail))]
-
-
-def _headers(refusal: Refusal, error: Exception) -> dict[str, str]:
+def _headers(refusal: Refusal) -> dict[str, str]:
     headers: dict[str, str] = {}
     if refusal.retry_after is not None:
         headers["Retry-After"] = str(refusal.retry_after)
-    if getattr(error, "auth_header", None):
-        headers["WWW-Authenticate"] = error.auth_header
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="fencepost"'
     return headers
+
+
+def nothing(request: HttpRequest) -> HttpResponseBase:
+    """Answer every path below /api/ that no endpoint stands at, in development too."""
+    return _respond(request, NotFound(f"Nothing stands at {request.path}."))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -154,10 +149,9 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 
 def _plain(request: HttpRequest, error: BaseException | None) -> HttpResponseBase | None:
     """What Django itself refuses, outside any endpoint."""
-    if not request.path.startswith("/api/"):
-        return None
-    refusal = refusal_of(error)
-    response = JsonResponse(problem(refusal, request), status=refusal.status, content_type=CONTENT_TYPE)
-    if refusal.retry_after is not None:
-        response["Retry-After"] = str(refusal.retry_after)
-    return response
+    return _respond(request, refusal_of(error)) if request.path.startswith("/api/") else None
+
+
+def _respond(request: HttpRequest, refusal: Refusal) -> HttpResponseBase:
+    body = problem(refusal, request)
+    return JsonResponse(body, status=refusal.status, headers=_headers(refusal), content_type=CONTENT_TYPE)

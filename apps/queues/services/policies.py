@@ -6,10 +6,10 @@ from typing import Any
 from django.db import transaction
 
 from apps.accounts.models import Project
+from apps.accounts.services.fields import change, hold, make, told
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, InUse
 from apps.queues.models import Curve, RetryPolicy
-from apps.queues.services.fields import change, hold, make, told
 
 
 @transaction.atomic

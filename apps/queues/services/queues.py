@@ -8,10 +8,10 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from apps.accounts.models import Project
+from apps.accounts.services.fields import change, hold, make, told
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, InUse
 from apps.queues.models import Queue
-from apps.queues.services.fields import change, hold, make, told
 
 PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
 

@@ -10,6 +10,8 @@ from django.db import IntegrityError, models, transaction
 
 from apps.errors import BadInput, Conflict, Fault, NotFound
 
+TAKEN = "This name is taken."
+
 
 def hold[M: models.Model](rows: models.QuerySet[M], key: object) -> M:
     """Lock one row until the transaction ends; raises NotFound for one that has gone."""
@@ -19,10 +21,10 @@ def hold[M: models.Model](rows: models.QuerySet[M], key: object) -> M:
     return row
 
 
-def make[M: models.Model](row: M) -> M:
-    """Check and insert a row."""
+def make[M: models.Model](row: M, *, taken: str = TAKEN) -> M:
+    """Check and insert a row; Conflict says `taken` where another one has what must be unique."""
     _check(row)
-    _keep(row)
+    _keep(row, taken)
     return row
 
 
@@ -35,13 +37,17 @@ def change(row: models.Model, fields: Mapping[str, Any]) -> tuple[dict[str, Any]
     changed = [name for name in after if after[name] != before[name]]
     if changed:
         _check(row)
-        _keep(row)
+        _keep(row, TAKEN)
     return {name: before[name] for name in changed}, {name: after[name] for name in changed}
 
 
 def told(row: models.Model) -> dict[str, Any]:
     """The row as JSON values, for the audit."""
-    values = {field.attname: field.value_from_object(row) for field in row._meta.concrete_fields}
+    values = {
+        field.attname: field.value_from_object(row)
+        for field in row._meta.concrete_fields
+        if not isinstance(field, models.BinaryField)
+    }
     spoken: dict[str, Any] = json.loads(json.dumps(values, cls=DjangoJSONEncoder))
     return spoken
 
@@ -61,7 +67,7 @@ def _faults(error: ValidationError) -> list[Fault]:
     ]
 
 
-def _keep(row: models.Model) -> None:
+def _keep(row: models.Model, taken: str) -> None:
     """Save, and let the database be the judge of uniqueness: nobody can slip in between."""
     try:
         with transaction.atomic():
@@ -69,4 +75,4 @@ def _keep(row: models.Model) -> None:
     except IntegrityError as error:
         if "unique" not in str(error):
             raise
-        raise Conflict("This name is taken.") from error
+        raise Conflict(taken) from error

@@ -1,0 +1,62 @@
+"""POSTs that make something make it once per Idempotency-Key."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.services import keys
+from apps.errors import BadInput, Gone, NotFound
+
+HEADER = "Idempotency-Key"
+KEY_MAX = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a request made, and its answer."""
+
+    ids: Sequence[UUID]
+    body: Any
+    status: int = 201
+
+
+def once(
+    request: Request,
+    *,
+    scope_id: UUID,
+    make: Callable[[], Made],
+    show: Callable[[list[UUID]], Any],
+    ids: list[UUID] | None = None,
+) -> Response:
+    """Make, unless a request with the same key did; then `show` tells what that one made.
+
+    `show` raises NotFound for what is there no more. `ids` are what `make` will have made, if that is known.
+    """
+    key = _key(request)
+    if key is None:
+        made = make()
+        return Response(made.body, status=made.status)
+    endpoint = request.resolver_match.view_name if request.resolver_match else ""
+    with transaction.atomic():
+        first = keys.take(scope_id=scope_id, endpoint=endpoint, key=key, body=request.data, ids=ids)
+        if first is None:
+            made = make()
+            if list(made.ids) != ids:
+                keys.note(scope_id=scope_id, endpoint=endpoint, key=key, ids=made.ids)
+            return Response(made.body, status=made.status)
+    try:
+        return Response(show(first), headers={"Idempotency-Replayed": "true"})
+    except NotFound as error:
+        raise Gone from error
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get(HEADER)
+    if key is not None and not (1 <= len(key) <= KEY_MAX and key.isascii() and key.isprintable()):
+        raise BadInput.at(HEADER, f"Between 1 and {KEY_MAX} printable ASCII characters; this has {len(key)}.")
+    return key

@@ -1,0 +1,73 @@
+"""Who may do what: the least role and the scope of every endpoint. docs/roles.md is drawn from here.
+
+An endpoint that is not in this table answers nobody, and a test finds it.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from apps.accounts.models import Role
+
+
+class Least(Enum):
+    """What a caller needs who needs no role in an organization."""
+
+    OPEN = "anybody"
+    OWN = "anybody logged in"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    least: Role | Least
+    scope: str | None = None  # what a token needs besides; None: any token will do
+
+
+OPEN = Rule(Least.OPEN)
+VIEW = Rule(Role.VIEWER, "read")
+SUBMIT = Rule(Role.MEMBER, "submit")
+OPERATE = Rule(Role.MEMBER, "operate")
+ADMIN = Rule(Role.ADMIN, "admin")
+
+# By the name of the route, then the method.
+RULES: dict[str, dict[str, Rule]] = {
+    "auth-register": {"POST": OPEN},
+    "auth-login": {"POST": OPEN},
+    "auth-logout": {"POST": Rule(Least.OWN)},
+    "auth-me": {"GET": Rule(Least.OWN)},
+    "auth-password": {"POST": Rule(Least.OWN)},
+    "orgs": {"GET": Rule(Least.OWN, "read"), "POST": Rule(Least.OWN, "admin")},
+    "org": {"GET": VIEW, "PATCH": ADMIN},
+    "org-members": {"GET": VIEW, "POST": ADMIN},
+    "org-member": {"PATCH": ADMIN, "DELETE": ADMIN},
+    "org-projects": {"GET": VIEW, "POST": ADMIN},
+    "project": {"GET": VIEW, "PATCH": ADMIN},
+    "project-retry-policies": {"GET": VIEW, "POST": ADMIN},
+    "retry-policy": {"GET": VIEW, "PATCH": ADMIN, "DELETE": ADMIN},
+    "project-queues": {"GET": VIEW, "POST": ADMIN},
+    "queue": {"GET": VIEW, "PATCH": ADMIN, "DELETE": ADMIN},
+    "queue-pause": {"POST": OPERATE},
+    "queue-resume": {"POST": OPERATE},
+    "queue-purge": {"POST": ADMIN},
+    "queue-jobs": {"POST": SUBMIT},
+    "queue-jobs-batch": {"POST": SUBMIT},
+    "queue-dlq-replay": {"POST": OPERATE},
+    "jobs": {"GET": VIEW},
+    "job": {"GET": VIEW},
+    "job-logs": {"GET": VIEW},
+    "job-file": {"GET": VIEW},
+    "job-cancel": {"POST": OPERATE},
+    "job-retry": {"POST": OPERATE},
+    "job-replay": {"POST": OPERATE},
+    "dlq": {"GET": VIEW},
+    "dlq-job": {"DELETE": ADMIN},
+    "dlq-job-replay": {"POST": OPERATE},
+    "workers": {"GET": VIEW},
+    "schema": {"GET": OPEN},
+    "schema-swagger": {"GET": OPEN},
+    "schema-redoc": {"GET": OPEN},
+}
+
+
+def rule_of(route: str, method: str) -> Rule | None:
+    """The rule of an endpoint; HEAD is GET without a body."""
+    return RULES.get(route, {}).get("GET" if method == "HEAD" else method)

@@ -1,0 +1,160 @@
+"""The OpenAPI document: what a method tells of itself, and what all of them share, said once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework import serializers
+
+from apps.accounts.api.rules import Least, Rule, rule_of
+
+PROBLEM = "application/problem+json"
+REFUSED = {
+    400: "The input is not valid; `errors` points at each fault.",
+    401: "No token or session, or one that has ended.",
+    403: "The role or the token's scopes do not allow this.",
+    404: "There is no such thing, or it is not yours.",
+    409: "Something is in a state that does not allow this.",
+    410: "What the first request with this Idempotency-Key made has since been pruned.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+    429: "Too many; come again after `Retry-After` seconds.",
+    503: "The database does not answer in time; come again after `Retry-After` seconds.",
+}
+PARAMETERS = {
+    "keyed": OpenApiParameter(
+        "Idempotency-Key",
+        str,
+        OpenApiParameter.HEADER,
+        description="At most 255 printable characters. A second request with the same key and body is told what "
+        "the first one made: 200 and `Idempotency-Replayed: true`.",
+    ),
+    "limit": OpenApiParameter("limit", int, description="Rows of a page: 1 to 200, 50 unless said."),
+    "cursor": OpenApiParameter("cursor", str, description="From `next` or `previous` of another page; opaque, signed."),
+}
+
+
+class FaultAnswer(serializers.Serializer[Any]):
+    pointer = serializers.CharField(help_text="A JSON pointer into the body, ?name of a parameter, or a header.")
+    detail = serializers.CharField()
+
+
+class Problem(serializers.Serializer[Any]):
+    """RFC 9457. `code` is what programs look at."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    request_id = serializers.CharField()
+    errors = FaultAnswer(many=True, required=False)  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a method told of itself beside what extend_schema keeps."""
+
+    refusals: tuple[int, ...]
+    keyed: bool
+    has_body: bool
+
+
+def tells(
+    summary: str,
+    *,
+    ask: type[serializers.Serializer[Any]] | None = None,
+    answer: Any = None,
+    status: int = 200,
+    asks: Any = None,
+    example: Any = None,
+    query: type[serializers.Serializer[Any]] | None = None,
+    paged: bool = False,
+    keyed: bool = False,
+    refusals: tuple[int, ...] = (),
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Say what a method takes and answers, with an example of each; its docstring is the description."""
+    answers: dict[int, Any] = {status: answer}
+    if keyed:
+        answers[200] = answer
+    examples = [OpenApiExample("Request", asks, request_only=True)] if asks is not None else []
+    if example is not None:
+        codes = [str(code) for code in answers]
+        examples.append(OpenApiExample("Answer", example, response_only=True, status_codes=codes))
+    parameters: list[Any] = [PARAMETERS["keyed"]] if keyed else []
+    parameters += [query] if query else []
+    parameters += [PARAMETERS["limit"], PARAMETERS["cursor"]] if paged else []
+
+    def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
+        told = extend_schema(summary=summary, request=ask, responses=answers, examples=examples, parameters=parameters)(
+            method
+        )
+        told.told = Told(refusals, keyed, ask is not None)  # type: ignore[attr-defined]
+        return told
+
+    return wrap
+
+
+class Schema(AutoSchema):
+    """Names operations by their route, and adds to each what it may refuse and who may call it."""
+
+    def get_operation_id(self) -> str:
+        return f"{self._route()}-{self.method.lower()}"
+
+    def get_tags(self) -> list[str]:
+        return [self.path.split("/")[3]]
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        return [] if self._rule().least == Least.OPEN else super().get_auth()
+
+    def get_description(self) -> str:  # type: ignore[override]
+        rule = self._rule()
+        least = rule.least.value if isinstance(rule.least, Least) else f"the role {rule.least.value}"
+        scope = f"; a token, the scope `{rule.scope}`" if rule.scope else ""
+        needs = "" if rule.least == Least.OPEN else f"Needs {least}{scope}."
+        return "\n\n".join(filter(None, [super().get_description(), needs]))
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        operation = super().get_operation(*args, **kwargs)
+        if operation is not None:
+            for code in self._refusals():
+                answer = self._get_response_for_code(Problem, str(code), [PROBLEM], "response")  # type: ignore[no-untyped-call]
+                operation["responses"][str(code)] = {**answer, "description": REFUSED[code]}
+            operation["responses"] = dict(sorted(operation["responses"].items()))
+        return operation
+
+    def _refusals(self) -> set[int]:
+        told: Told = getattr(getattr(self.view, self.method.lower()), "told", Told((), keyed=False, has_body=False))
+        codes = {400, 503, *told.refusals}
+        if self._rule().least != Least.OPEN:
+            codes |= {401, 403}
+        if "{" in self.path or not isinstance(self._rule().least, Least):
+            codes.add(404)
+        if told.has_body:
+            codes |= {413, 415}
+        return codes | ({409, 410} if told.keyed else set())
+
+    def _route(self) -> str:
+        return str(getattr(self.view, "route", ""))
+
+    def _rule(self) -> Rule:
+        return rule_of(self._route(), self.method) or Rule(Least.OPEN)
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "apps.accounts.api.authentication.Bearer"
+    name = "bearer"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        return {"type": "http", "scheme": "bearer", "description": "An API token, or what a login answered: `fp_…`."}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "apps.accounts.api.authentication.Session"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "With X-CSRFToken on changes."}

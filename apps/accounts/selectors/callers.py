@@ -1,0 +1,70 @@
+"""Who calls: a person, or a token with that person's rights or fewer."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils.timezone import now
+
+from apps.accounts.models import ApiToken, TokenKind, User
+from apps.accounts.selectors.tokens import digest, is_one
+
+# What each scope of a token covers besides itself. A worker's token does nothing but work.
+COVERS = {
+    "read": {"read"},
+    "submit": {"submit"},
+    "operate": {"operate", "submit", "read"},
+    "admin": {"admin", "operate", "submit", "read"},
+    "worker": {"worker"},
+}
+SCOPES = tuple(COVERS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Whoever sent a request. `scopes` is None for a person: then only roles bound them."""
+
+    user: User
+    token_id: UUID | None = None
+    is_api_token: bool = False
+    scopes: frozenset[str] | None = None
+    organization_id: UUID | None = None  # the only one a token may reach
+    project_id: UUID | None = None
+    last_used_at: datetime | None = None
+
+    def covers(self, scope: str | None) -> bool:
+        """Tell whether this scope was given; what needs none is always covered."""
+        return scope is None or self.scopes is None or scope in self.scopes
+
+    @property
+    def submitter_id(self) -> UUID:
+        """Whom a job remembers: the token made for it, else the person."""
+        return self.token_id if self.is_api_token and self.token_id else self.user.pk
+
+
+def caller_of_user(user: User) -> Caller:
+    """A person with a session."""
+    return Caller(user=user)
+
+
+def caller_of_token(text: str) -> Caller | None:
+    """The caller a token's text stands for; None if it is no token, revoked, expired or its user has been shut out."""
+    if not is_one(text):
+        return None
+    tokens = ApiToken.objects.filter(
+        Q(expires_at=None) | Q(expires_at__gt=now()), revoked_at=None, user__is_active=True
+    )
+    token = tokens.select_related("user").filter(hash=digest(text)).first()
+    if token is None:
+        return None
+    is_api = token.kind == TokenKind.API
+    return Caller(
+        user=token.user,
+        token_id=token.pk,
+        is_api_token=is_api,
+        scopes=frozenset().union(*(COVERS.get(scope, set()) for scope in token.scopes)) if is_api else None,
+        organization_id=token.organization_id,
+        project_id=token.project_id,
+        last_used_at=token.last_used_at,
+    )

@@ -1,0 +1,1 @@
+"""What people do with accounts; each verb changes and records in one transaction."""

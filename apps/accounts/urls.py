@@ -1,0 +1,23 @@
+"""Where the endpoints of accounts stand, below /api/v1/."""
+
+from django.urls import path
+
+from apps.accounts.api import organizations, people
+from apps.accounts.api.document import Document, Redoc, Swagger
+
+urlpatterns = [
+    people.Register.at("auth/register"),
+    people.Login.at("auth/login"),
+    people.Logout.at("auth/logout"),
+    people.Me.at("auth/me"),
+    people.Password.at("auth/password"),
+    organizations.Organizations.at("orgs"),
+    organizations.OneOrganization.at("orgs/<uuid:org>"),
+    organizations.Members.at("orgs/<uuid:org>/members"),
+    organizations.OneMember.at("orgs/<uuid:org>/members/<uuid:user>"),
+    organizations.Projects.at("orgs/<uuid:org>/projects"),
+    organizations.OneProject.at("projects/<uuid:project>"),
+    path("schema", Document.as_view(), name="schema"),
+    path("schema/swagger", Swagger.as_view(), name="schema-swagger"),
+    path("schema/redoc", Redoc.as_view(), name="schema-redoc"),
+]

@@ -59,7 +59,7 @@ if find_spec("PIL"):  # an extra; where it is missing, no worker offers these ty
 def _batch(ctx: Context, payload: Any) -> list[tuple[UUID, dict[str, Any]]]:
     """The thumbnails of a batch in this job's own queue, in the order they were submitted."""
     try:
-        batch_id = UUID(payload["batch"])
+        batch_id = UUID(str(payload["batch"]))
     except (TypeError, KeyError, ValueError) as error:
         raise Discard("The payload names a batch: {'batch': id}.") from error
     mine = find(ctx.job_id)

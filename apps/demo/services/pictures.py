@@ -75,9 +75,12 @@ class Sheet:
         return True
 
     def _fitting(self, caption: str) -> str:
-        while caption and self.font.getlength(caption) > TILE:
-            caption = f"{caption[:-2]}…" if len(caption) > 2 else ""
-        return caption
+        if self.font.getlength(caption) <= TILE:
+            return caption
+        kept = caption[: TILE // 4]  # nothing longer fits
+        while self.font.getlength(f"{kept}…") > TILE:
+            kept = kept[:-1]
+        return f"{kept}…"
 
 
 def paint(folder: Path, count: int) -> None:

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 class Command(BaseCommand):
     help = "Make a thumbnail of each picture and a sheet of them all, watch it, and keep serving until Ctrl-C."
+    requires_system_checks = ("fencepost",)  # the site it starts checks the rest
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dir", type=Path, help="a folder of pictures; without it, samples are made")

@@ -28,7 +28,7 @@ ENGINE = APPS / "jobs" / "engine"
 
 @pytest.fixture(params=FILES, ids=name_of)
 def sql_file(request) -> Path:
-    return request.param
+    return request.param  # type: ignore[no-any-return]
 
 
 def modules(sql_file: Path) -> list[Path]:

@@ -27,11 +27,12 @@ class Stop(Enum):
 class Run:
     """An attempt between claim and report. Written by its handler's thread, read by the supervisor's."""
 
-    __slots__ = ("began", "claim", "handler", "lines", "numbered", "queue", "stop", "task", "told")
+    __slots__ = ("began", "claim", "handler", "lines", "numbered", "queue", "stop", "task", "told", "took")
 
     def __init__(self, claim: Claim, handler: Handler, queue: str) -> None:
         self.claim = claim
         self.began = time.monotonic()
+        self.took = 0.0  # seconds, once it has ended
         self.handler = handler
         self.queue = queue  # "org/project/queue"
         self.stop: Stop | None = None

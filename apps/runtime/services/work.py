@@ -2,14 +2,17 @@
 
 import asyncio
 import contextlib
+import logging
+import os
 import signal
 import threading
 
+import psycopg
 import structlog
 import uvloop
 
 from apps import handlers
-from apps.errors import BadInput
+from apps.errors import BadInput, Refusal
 from apps.runtime.runner import Runner
 from apps.runtime.services import discover
 from apps.runtime.supervisor import ExitCode, Options, Supervisor
@@ -26,7 +29,10 @@ def work(options: Options) -> ExitCode:
     if not handlers.types():
         raise BadInput("No installed app has a handlers.py with a handler in it.")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_work(options))
+        try:
+            return runner.run(_work(options))
+        except psycopg.errors.UndefinedTable:
+            raise Refusal("The database has no tables yet: run manage.py migrate.") from None
 
 
 async def _work(options: Options) -> ExitCode:
@@ -36,12 +42,22 @@ async def _work(options: Options) -> ExitCode:
     if options.scheduler:
         scheduler = asyncio.create_task(Runner(discover.loops()).run())
     try:
-        return await supervisor.run()
+        code = await supervisor.run()
     finally:
         if scheduler is not None:
             scheduler.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await scheduler
+    _leave_stuck_threads(supervisor, code)
+    return code
+
+
+def _leave_stuck_threads(supervisor: Supervisor, code: ExitCode) -> None:
+    """A thread whose handler does not stop must not keep the process: its job was handed back."""
+    executor = supervisor.state.executor
+    if executor is not None and executor.stuck and threading.current_thread() is threading.main_thread():
+        logging.shutdown()
+        os._exit(code)
 
 
 def _listen_to_signals(supervisor: Supervisor) -> None:
@@ -50,4 +66,4 @@ def _listen_to_signals(supervisor: Supervisor) -> None:
         return
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.stop)
+        loop.add_signal_handler(number, supervisor.state.stop)

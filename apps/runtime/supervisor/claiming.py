@@ -67,12 +67,15 @@ class Claiming:
             self._start(job)
         self.full = len(got.jobs) == limit
         if not got.jobs and not got.contended:
+            if state.options.burst and not state.held:
+                state.stop()
+                return
             await self._wait(state.has_work, state.options.poll_interval)
 
     async def _room(self) -> bool:
         """Wait for free slots; with work at hand, for enough of them to be worth a claim."""
         state = self.state
-        if state.drained or not state.lease_holds or not state.queues or not self.offers:
+        if state.drained or not state.lease_holds:
             await self._wait(state.has_work, state.options.poll_interval)
             return False
         state.has_room.clear()

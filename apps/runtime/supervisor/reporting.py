@@ -1,7 +1,6 @@
 """The report loop: what has ended goes to the database in batches, until each outcome is known."""
 
 import logging
-import time
 
 import structlog
 
@@ -23,11 +22,18 @@ class Reporting:
     def __init__(self, state: State, wire: Wire) -> None:
         self.state = state
         self.wire = wire
+        self.closing = False
         self.talks = logging.getLogger("fencepost.worker").isEnabledFor(logging.INFO)
 
+    def close(self) -> None:
+        """Report what has ended by now, then end."""
+        self.closing = True
+        self.state.has_ended.set()
+
     async def run(self) -> None:
-        """Report until cancelled."""
-        while True:
+        """Report until closed."""
+        self.closing = False
+        while not self.closing:
             await self.state.has_ended.wait()
             self.state.has_ended.clear()
             await self.flush()
@@ -82,7 +88,7 @@ class Reporting:
             "job_id": str(claim.job_id),
             "type": claim.type,
             "attempt": f"{claim.attempt}/{claim.max_attempts}",
-            "seconds": round(_seconds(run), 3),
+            "seconds": round(run.took, 3),
             "request_id": claim.request_id,
         }
         if row.state == JobState.COMPLETED:
@@ -95,10 +101,6 @@ class Reporting:
             log.info("job handed back", **facts, outcome=row.outcome)
         else:
             log.warning("job failed, will retry", **facts, run_at=str(row.run_at), error=_error(ended))
-
-
-def _seconds(run: Run) -> float:
-    return max(0.0, time.monotonic() - run.began)
 
 
 def _error(ended: Ended) -> str:

@@ -29,8 +29,15 @@ class Serving:
             except (psycopg.Error, OSError) as error:
                 log.warning("queues not read", error=str(error).strip())
 
-    async def look(self) -> None:
-        found = await self.wire.send(lambda connection: served.on(connection, names=list(self.state.options.queues)))
+    async def look(self, *, patiently: bool = False) -> None:
+        """Read the list; patiently waits for a database that is away, until the worker is told to stop."""
+        names = list(self.state.options.queues)
+        if patiently:
+            found = await self.wire.send_until_answered(
+                lambda connection: served.on(connection, names=names), give_up=lambda: self.state.stopping
+            )
+        else:
+            found = await self.wire.send(lambda connection: served.on(connection, names=names))
         queues = {row.id: row.name for row in found}
         if queues != self.state.queues:
             self.state.queues = queues

@@ -20,16 +20,21 @@ class State:
         self.held: dict[UUID, Run] = {}  # claimed and not yet reported
         self.ended: list[tuple[Run, Ended | None]] = []  # waiting to be reported
         self.orphans: list[Ended] = []  # to be released: claimed, but the reply was lost
-        self.stopping = False  # claims no more
         self.drained = False  # an operator's wish: claims no more until it is taken back
         self.beat_at = time.monotonic()  # when the lease was last known to hold
         self.has_work = asyncio.Event()  # something may be claimable
         self.has_ended = asyncio.Event()  # something is to be reported
         self.has_room = asyncio.Event()  # a slot became free
+        self.stopped = asyncio.Event()  # claims no more
+        self.hurried = asyncio.Event()  # hands back what runs
         self.moved = asyncio.Event()  # for whoever waits for the worker to be empty
         self.claimed_at = time.monotonic()  # progress of the claim loop, for liveness
         self.claims_begun = 0  # claim calls that were sent
         self.claims_done = 0  # of those, answered or failed
+
+    @property
+    def stopping(self) -> bool:
+        return self.stopped.is_set()
 
     @property
     def room(self) -> int:
@@ -41,11 +46,20 @@ class State:
         """By this process's own clock: after a lease without an answered heartbeat it must not claim."""
         return time.monotonic() - self.beat_at < self.options.lease
 
+    def stop(self) -> None:
+        """First call: claim no more and finish what runs. Second call: hand back what runs at once."""
+        if self.stopping:
+            self.hurried.set()
+        self.stopped.set()
+        self.has_work.set()
+        self.has_room.set()
+
     def hold(self, run: Run) -> None:
         self.held[run.claim.job_id] = run
 
     def end(self, run: Run, ended: Ended | None) -> None:
         """A handler is done: the executor calls this, once for each run."""
+        run.took = time.monotonic() - run.began
         self.ended.append((run, ended))
         self.has_ended.set()
 
@@ -54,3 +68,10 @@ class State:
             del self.held[run.claim.job_id]
         self.has_room.set()
         self.moved.set()
+
+    def forget(self) -> None:
+        """A new session begins with empty hands."""
+        self.session_id = None
+        self.held.clear()
+        self.ended.clear()
+        self.orphans.clear()

@@ -39,7 +39,7 @@ class ExitCode(IntEnum):
 
 
 class Supervisor:
-    """Runs in one event loop; `stop` may be called from a signal handler, once or twice."""
+    """Runs in one event loop; `state.stop` may be called from a signal handler, once or twice."""
 
     def __init__(self, options: Options) -> None:
         self.state = State(options)
@@ -48,27 +48,27 @@ class Supervisor:
         self.reporting = Reporting(self.state, self.reports)
         self.beating = Beating(self.state, self.beats)
         self.serving = Serving(self.state, self.beats)
-        self.signals = 0
-        self.stopped = asyncio.Event()
-        self.hurried = asyncio.Event()
-
-    def stop(self) -> None:
-        """First call: claim no more and finish what runs. Second call: hand back what runs at once."""
-        self.signals += 1
-        self.state.stopping = True
-        self.stopped.set()
-        self.state.has_work.set()
-        self.state.has_room.set()
-        if self.signals > 1:
-            self.hurried.set()
 
     async def run(self) -> ExitCode:
         """Work until told to stop, fenced by a successor, or (burst) out of work. Raises NotFound for queues."""
-        await self.serving.look()
-        self.serving.refuse_unknown()
-        await self._register()
         try:
-            return await self._work()
+            await self.serving.look(patiently=True)
+            self.serving.refuse_unknown()
+            while True:
+                await self._register()
+                try:
+                    await self._work()
+                    return ExitCode.FINE
+                except Fenced as fenced:
+                    await self._drop_all()
+                    if not fenced.lapsed or self.state.stopping:
+                        log.error("another process registered as this worker", worker=self.state.options.name)
+                        return ExitCode.SUPERSEDED
+                    log.warning("session lapsed; starting a new one", worker=self.state.options.name)
+        except (psycopg.Error, OSError):
+            if self.state.stopping and self.state.session_id is None:
+                return ExitCode.FINE  # told to stop while it waited for the database
+            raise
         finally:
             for wire in (self.claims, self.reports, self.beats):
                 await wire.close()
@@ -86,7 +86,8 @@ class Supervisor:
                 version=options.version,
                 queues=list(state.queues),
                 types=sorted(self.claiming.handlers),
-            )
+            ),
+            give_up=lambda: state.stopping,
         )
         state.session_id = registered.session_id
         state.beat_at = time.monotonic()
@@ -96,39 +97,35 @@ class Supervisor:
             concurrency=options.concurrency, queues=len(state.queues), types=len(self.claiming.handlers),
         )  # fmt: skip
 
-    async def _work(self) -> ExitCode:
-        parts: list[Coroutine[Any, Any, None]] = [self.claiming.run(), self.beating.run(), self.reporting.run()]
-        parts += [self.serving.run(), self._drained()]
-        if not self.state.options.poll_only:
-            parts.append(Listening(self.state).run())
-        tasks = [asyncio.create_task(part) for part in parts]
-        claiming, drained = tasks[0], tasks[4]
+    async def _work(self) -> None:
+        """One session: until drained, or Fenced."""
+        reporting = asyncio.create_task(self.reporting.run())
+        drained = asyncio.create_task(self._drained())
+        tasks = {asyncio.create_task(part) for part in self._parts()} | {reporting, drained}
+        left = set(tasks)
         try:
-            while True:
-                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                if drained in done:
-                    return ExitCode.FINE
-                for task in done - {claiming}:
-                    await task
-                if claiming in done:
-                    await claiming
-                    tasks.remove(claiming)
-        except Fenced as fenced:
-            return await self._fenced(fenced)
+            while not drained.done():
+                done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()  # claiming ends when the worker stops; the others only by an error
+            await self._leave(reporting)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await self._leave()
+
+    def _parts(self) -> list[Coroutine[Any, Any, None]]:
+        parts = [self.claiming.run(), self.beating.run(), self.serving.run()]
+        return parts if self.state.options.poll_only else [*parts, Listening(self.state).run()]
 
     async def _drained(self) -> None:
         """Wait for the signal, then for the handlers, at most for the grace; hand back the rest."""
-        await self.stopped.wait()
+        await self.state.stopped.wait()
         state, options = self.state, self.state.options
         log.info("worker drains", running=len(state.held), grace=options.grace)
         end = time.monotonic() + options.grace
-        hurry = asyncio.create_task(self.hurried.wait())
-        while state.held and not self.hurried.is_set() and (left := end - time.monotonic()) > 0:
+        hurry = asyncio.create_task(state.hurried.wait())
+        while state.held and not state.hurried.is_set() and (left := end - time.monotonic()) > 0:
             state.moved.clear()
             moved = asyncio.create_task(state.moved.wait())
             await asyncio.wait({moved, hurry}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
@@ -147,44 +144,28 @@ class Supervisor:
         for run in runs:
             executor.abandon(run)
 
-    async def _fenced(self, fenced: Fenced) -> ExitCode:
-        """Nothing counts any more: stop the handlers. A lapse is our own silence, a successor is an order to go."""
-        state = self.state
-        for run in list(state.held.values()):
-            if state.executor:
-                state.executor.stop(run, Stop.LOST)
-        await asyncio.sleep(RELEASE_PATIENCE)
-        for run in list(state.held.values()):
-            if state.executor:
-                state.executor.abandon(run)
-        state.session_id = None
-        if fenced.lapsed and not state.stopping:
-            log.warning("session lapsed; starting a new one", worker=state.options.name)
-            self._forget()
-            await self._register()
-            return await self._work()
-        log.error("another process registered as this worker; ending", worker=state.options.name)
-        return ExitCode.SUPERSEDED
-
-    def _forget(self) -> None:
+    async def _drop_all(self) -> None:
+        """The session is over: nothing that runs here counts any more."""
         state = self.state
         if state.executor:
+            for run in list(state.held.values()):
+                state.executor.stop(run, Stop.LOST)
+            await asyncio.sleep(RELEASE_PATIENCE)
+            for run in list(state.held.values()):
+                state.executor.abandon(run)
             state.executor.close()
-        state.held.clear()
-        state.ended.clear()
-        state.orphans.clear()
+        state.forget()
         self.beating.suspects.clear()
 
-    async def _leave(self) -> None:
+    async def _leave(self, reporting: asyncio.Task[None]) -> None:
         """Report what has ended, say goodbye; not for longer than the last word may take."""
         state = self.state
-        if state.executor:
-            state.executor.close()
-        if state.session_id is None:
-            return
+        assert state.executor is not None  # noqa: S101 — there was a session
+        state.executor.close()
         try:
             async with asyncio.timeout(LAST_WORD):
-                await self.reporting.flush()
+                self.reporting.close()
+                await reporting
                 await self.beats.send(lambda connection: goodbye.on(connection, session_id=state.session_id))
         except (TimeoutError, psycopg.Error, OSError) as error:
             log.warning("left without a word; the lease will run out", error=str(error).strip())

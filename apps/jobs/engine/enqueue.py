@@ -11,6 +11,7 @@ from uuid_utils.compat import uuid7
 
 from apps.errors import Conflict
 from apps.jobs.engine import enqueue_parents as family
+from apps.jobs.states import JobState
 from apps.sql import Statement
 
 TRIES = 5  # at reading the holder of a unique key that ends while we look
@@ -70,13 +71,14 @@ def enqueue(
     batch_id: UUID | None = None,
     submitted_by: UUID | None = None,
     request_id: str | None = None,
+    pointer: str = "#/jobs/{}",
 ) -> list[Enqueued]:
     """Enqueue up to a thousand jobs at once, in the caller's transaction; answers in their order.
 
-    A job whose unique key is held by a live one is not made; that one is answered. Unknown
-    parents raise BadInput at "#/jobs/<n>/depends_on". Jobs without parents take one statement.
+    A job whose unique key is held by a live one is not made; that one is answered. Unknown parents
+    raise BadInput at `pointer`/depends_on of the n-th job. Jobs without parents take one statement.
     """
-    ties = family.look_up(jobs)
+    ties = family.look_up(jobs, pointer=pointer)
     placed: dict[UUID, Enqueued] = {}
     left = jobs
     for _ in range(TRIES):
@@ -89,7 +91,8 @@ def enqueue(
             break
     else:
         raise Conflict("The holder of a unique key kept changing; try again.")
-    family.tie(jobs, ties, {job.id for job in jobs if placed[job.id].is_new})
+    doomed = family.tie(jobs, ties, {job.id for job in jobs if placed[job.id].is_new})
+    placed.update((job_id, Enqueued(job_id, JobState.CANCELLED)) for job_id in doomed & placed.keys())
     return [placed[job.id] for job in jobs]
 
 

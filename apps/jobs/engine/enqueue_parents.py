@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -46,7 +46,7 @@ class Ties:
         return sum(not self.settled(job, parent) for parent in set(job.depends_on))
 
 
-def look_up(jobs: "Sequence[NewJob]") -> Ties:
+def look_up(jobs: "Sequence[NewJob]", *, pointer: str) -> Ties:
     """Hold the live parents in id order, then look for the missing ones on the shelves.
 
     All jobs of one call belong to one project; parents of another do not exist for them.
@@ -61,31 +61,35 @@ def look_up(jobs: "Sequence[NewJob]") -> Ties:
         since = min(map(day_of, missing))
         rows = _ended(parents=sorted(missing), since=since, queue_id=queue_id)
         states.update((row.id, row.state) for row in rows)
-    _refuse_unknown(jobs, states)
+    _refuse_unknown(jobs, states, pointer)
     return Ties(states)
 
 
-def tie(jobs: "Sequence[NewJob]", ties: Ties, made: set[UUID]) -> None:
-    """Write the edges of the jobs that were made; a parent that had failed fails them at once."""
+def tie(jobs: "Sequence[NewJob]", ties: Ties, made: set[UUID]) -> set[UUID]:
+    """Write the edges of the jobs that were made; answers those that a failed parent cancelled at once."""
     edges = [
         (parent, job.id, ties.settled(job, parent)) for job in jobs if job.id in made for parent in set(job.depends_on)
     ]
     if not edges:
-        return
+        return set()
     parents, children, settled = zip(*edges, strict=True)
     _edges(parents=list(parents), children=list(children), settled=list(settled))
     failed = {p for p in parents if ties.states[p] in (JobState.DEAD_LETTER, JobState.CANCELLED)}
-    wake_dependents(ended={parent: ties.states[parent] for parent in failed})
+    woken = wake_dependents(ended={parent: ties.states[parent] for parent in failed})
+    return {child.job_id for child in woken if child.doomed}
 
 
 def day_of(job_id: UUID) -> date:
-    """The UTC day a UUIDv7 was made on: a job cannot have ended before it."""
-    return datetime.fromtimestamp((job_id.int >> 80) / 1000, UTC).date()
+    """A day before which a job cannot have ended: that of its UUIDv7, less one for clocks that disagree at midnight."""
+    try:
+        return datetime.fromtimestamp((job_id.int >> 80) / 1000, UTC).date() - timedelta(days=1)
+    except (OverflowError, ValueError):  # no id of ours
+        return date.max
 
 
-def _refuse_unknown(jobs: "Sequence[NewJob]", known: Iterable[UUID]) -> None:
+def _refuse_unknown(jobs: "Sequence[NewJob]", known: Iterable[UUID], pointer: str) -> None:
     known = set(known)
     for place, job in enumerate(jobs):
         for parent in job.depends_on:
             if parent not in known:
-                raise BadInput.at(f"#/jobs/{place}/depends_on", f"There is no job {parent}.")
+                raise BadInput.at(f"{pointer.format(place)}/depends_on", f"There is no job {parent}.")

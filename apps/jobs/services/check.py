@@ -130,9 +130,9 @@ def _whole(least: int, most: int) -> Callable[[Any], int]:
 
 
 def _delay(value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if not isinstance(value, int | float) or isinstance(value, bool):
         raise _Wrong("This must be a number of seconds.")
-    if not 0 <= value <= LONGEST_DELAY:
+    if not 0 <= value <= LONGEST_DELAY:  # NaN neither
         raise _Wrong(f"This must be between 0 and {LONGEST_DELAY} seconds.")
     return value
 
@@ -189,8 +189,8 @@ def _choice(value: Any) -> str:
     return str(value)
 
 
-def _as_given(value: Any) -> Any:
-    return value
+def _policy(value: Any) -> Any:
+    return _text(NAME_MAX)(value) if isinstance(value, str) else value
 
 
 _RULES: dict[str, Callable[[Any], Any]] = {
@@ -200,7 +200,7 @@ _RULES: dict[str, Callable[[Any], Any]] = {
     "run_at": _moment,
     "delay_seconds": _delay,
     "timeout_ms": _whole(1, TIMEOUT_MAX_MS),
-    "retry_policy": _as_given,  # looked up in the project by submit
+    "retry_policy": _policy,  # looked up in the project by submit
     "max_attempts": _whole(1, SMALL),
     "max_losses": _whole(1, SMALL),
     "depends_on": _parents,

@@ -1,13 +1,13 @@
 """Submit jobs: one, or a batch in one call."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import DataError, transaction
 
 from apps.errors import BadInput, NotFound
 from apps.jobs.engine.enqueue import Enqueued, NewJob, enqueue
@@ -37,16 +37,20 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
     """
     place = _queue(queue)
     job = _new_job(place, {"type": type, **fields}, pointer="#", policies={})
-    [placed] = enqueue_here(place, [job], submitted_by=submitted_by)
+    [placed] = enqueue_here(place, [job], submitted_by=submitted_by, pointer="#")
     found = find(placed.job_id)
     found.is_new = placed.is_new
     return found
 
 
-def submit_one(*, queue: Queue, fields: Mapping[str, Any], submitted_by: UUID | None = None) -> Enqueued:
-    """The same without reading the job back: what the API's hot path calls."""
+def submit_one(
+    *, queue: Queue, fields: Mapping[str, Any], submitted_by: UUID | None = None, job_id: UUID | None = None
+) -> Enqueued:
+    """The same without reading the job back: what the API's hot path calls. `job_id` is a UUIDv7, should one be set."""
     job = _new_job(queue, fields, pointer="#", policies={})
-    [placed] = enqueue_here(queue, [job], submitted_by=submitted_by)
+    if job_id:
+        job = replace(job, id=job_id)
+    [placed] = enqueue_here(queue, [job], submitted_by=submitted_by, pointer="#")
     return placed
 
 
@@ -66,11 +70,16 @@ def submit_batch(
 
 
 def enqueue_here(
-    queue: Queue, jobs: Sequence[NewJob], *, batch_id: UUID | None = None, submitted_by: UUID | None = None
+    queue: Queue,
+    jobs: Sequence[NewJob],
+    *,
+    batch_id: UUID | None = None,
+    submitted_by: UUID | None = None,
+    pointer: str = "#/jobs/{}",
 ) -> list[Enqueued]:
     """Enqueue checked jobs and wake the queue's workers on commit."""
     request_id = structlog.contextvars.get_contextvars().get("request_id")
-    placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by, request_id=request_id)
+    placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by, request_id=request_id, pointer=pointer)
     if any(one.is_new and one.state == JobState.QUEUED for one in placed):
         wake_queue(queue.id)
     return placed
@@ -82,7 +91,7 @@ def _queue(queue: Queue | str) -> Queue:
     try:
         organization, project, name = queue.split("/")
         return Queue.objects.get(project__organization__slug=organization, project__slug=project, name=name)
-    except (ValueError, Queue.DoesNotExist):
+    except (ValueError, DataError, Queue.DoesNotExist):  # a NUL is a DataError
         raise NotFound(f"There is no queue {queue!r}; name it organization/project/queue.") from None
 
 

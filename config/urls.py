@@ -9,6 +9,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("accounts/", include("allauth.urls")),
     path("api/v1/", include("apps.accounts.urls")),
+    path("api/v1/", include("apps.queues.urls")),
+    path("api/v1/", include("apps.jobs.urls")),
     re_path("^api/", api.nothing),
     path("", include("apps.dashboard.urls")),
 ]

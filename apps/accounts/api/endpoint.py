@@ -22,6 +22,7 @@ from rest_framework.views import APIView
 from apps.accounts.api.authentication import Bearer, Session, actor_of
 from apps.accounts.api.parsing import LengthRequired, StrictJSON
 from apps.accounts.api.rules import Least, Rule, rule_of
+from apps.accounts.api.schema import told_by
 from apps.accounts.models import Role
 from apps.accounts.selectors import Caller
 from apps.accounts.selectors.reach import role_of
@@ -84,8 +85,7 @@ class Endpoint(APIView):
             raise MethodNotAllowed(request.method or "")
         self.rule, self.allowed = rule, False
         self.initial(request, *self.args, **self.kwargs)
-        handler = getattr(self, (request.method or "").lower())
-        return cast("HttpResponse", handler(request, *self.args, **self.kwargs))
+        return cast("HttpResponse", self._handler()(request, *self.args, **self.kwargs))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -105,7 +105,12 @@ class Endpoint(APIView):
         faults = [Fault(f"?{name}", "Give this once.") for name, values in given.lists() if len(values) > 1]
         if faults:
             raise BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)
-        return self.query(data=given.dict()).checked()
+        paged = ("cursor", "limit") if told_by(self._handler()).paged else ()  # the pager reads these itself
+        return self.query(data={name: text for name, text in given.items() if name not in paged}).checked()
+
+    def _handler(self) -> Callable[..., Any]:
+        method = (self.request.method or "").lower()
+        return cast("Callable[..., Any]", getattr(self, "get" if method == "head" else method))
 
     @property
     def caller(self) -> Caller:
@@ -114,6 +119,11 @@ class Endpoint(APIView):
     @property
     def actor(self) -> Actor:
         return actor_of(self.request)
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The body as it came, an object of clean JSON; for verbs that check it themselves."""
+        return cast("dict[str, Any]", self.request.data)
 
     def body(self, kind: type[Body], **options: Any) -> dict[str, Any]:
         """The body, checked; raises BadInput with a pointer to each fault."""

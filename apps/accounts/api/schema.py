@@ -20,6 +20,7 @@ REFUSED = {
     409: "Something is in a state that does not allow this.",
     410: "What the first request with this Idempotency-Key made has since been pruned.",
     413: "The body is too large.",
+    416: "The range lies outside the file.",
     415: "The body is not application/json.",
     429: "Too many; come again after `Retry-After` seconds.",
     503: "The database does not answer in time; come again after `Retry-After` seconds.",
@@ -59,8 +60,9 @@ class Told:
     """What a method told of itself beside what extend_schema keeps."""
 
     refusals: tuple[int, ...]
-    keyed: bool
-    has_body: bool
+    keyed: bool = False
+    has_body: bool = False
+    paged: bool = False
 
 
 def tells(
@@ -92,10 +94,16 @@ def tells(
         told = extend_schema(summary=summary, request=ask, responses=answers, examples=examples, parameters=parameters)(
             method
         )
-        told.told = Told(refusals, keyed, ask is not None)  # type: ignore[attr-defined]
+        told.told = Told(refusals, keyed, ask is not None, paged)  # type: ignore[attr-defined]
         return told
 
     return wrap
+
+
+def told_by(method: Callable[..., Any]) -> Told:
+    """What a method told of itself."""
+    told: Told = getattr(method, "told", Told(()))
+    return told
 
 
 class Schema(AutoSchema):
@@ -127,7 +135,7 @@ class Schema(AutoSchema):
         return operation
 
     def _refusals(self) -> set[int]:
-        told: Told = getattr(getattr(self.view, self.method.lower()), "told", Told((), keyed=False, has_body=False))
+        told = told_by(getattr(self.view, self.method.lower()))
         codes = {400, 503, *told.refusals}
         if self._rule().least != Least.OPEN:
             codes |= {401, 403}

@@ -49,9 +49,6 @@ class Query(Body):
 
     where = "?"
 
-    def _known(self) -> set[str]:
-        return super()._known() | {"cursor", "limit"}
-
 
 class Text(serializers.CharField):
     """A text as it is: not trimmed, not made from a number."""

@@ -9,20 +9,24 @@ Each runs inside the caller's transaction where there is one; workers are woken 
 from apps.jobs.services.cancel import cancel
 from apps.jobs.services.check import check
 from apps.jobs.services.purge import purge
+from apps.jobs.services.queues import delete_queue, resume_queue
 from apps.jobs.services.replay import ReplayedQueue, discard, replay, replay_queue
 from apps.jobs.services.retry import retry_now
-from apps.jobs.services.submit import Submitted, submit, submit_batch
+from apps.jobs.services.submit import Submitted, submit, submit_batch, submit_one
 
 __all__ = [
     "ReplayedQueue",
     "Submitted",
     "cancel",
     "check",
+    "delete_queue",
     "discard",
     "purge",
     "replay",
     "replay_queue",
+    "resume_queue",
     "retry_now",
     "submit",
     "submit_batch",
+    "submit_one",
 ]

@@ -1,10 +1,11 @@
-"""Reads of jobs that need more than a queryset."""
+"""Jobs by where they stand: live, dead letter, or the day they ended."""
 
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
+from apps.accounts.selectors import Caller, reachable
 from apps.errors import NotFound
 from apps.jobs.models import Attempt, Job
 from apps.queues.models import Queue
@@ -41,9 +42,21 @@ def _born_on(job_id: UUID) -> date | None:
         return None
 
 
+def reachable_jobs(caller: Caller) -> QuerySet[Job]:
+    """The jobs a caller may see, each with its queue and project."""
+    rows = Job.objects.select_related("queue__project")
+    return reachable(rows, caller, project="queue__project", organization="queue__project__organization")
+
+
 def organization_of(job_id: UUID) -> UUID:
     """The organization a job belongs to, for the audit trail."""
     return find(job_id, among=Job.objects.select_related("queue__project")).queue.project.organization_id
+
+
+def count_held(queue: Queue) -> dict[str, int]:
+    """How many jobs of a queue may still run or be replayed, by state."""
+    held = Job.objects.filter(Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS), queue=queue)
+    return dict(held.order_by().values_list("state").annotate(count=Count("id")))
 
 
 def dead_letters(*, queue: Queue, limit: int, error_class: str | None = None) -> list[UUID]:

@@ -1,0 +1,1 @@
+"""The endpoints of jobs, and of queues where their jobs matter."""

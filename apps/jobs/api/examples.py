@@ -1,0 +1,113 @@
+"""What the document shows of each body and answer."""
+
+ID = "01a22856-3bac-754a-b89f-8e8e9e32e5c7"
+JOB_ID = "01a22857-0c1d-7be2-9d0a-3f5c8e6a1b20"
+AT = "2027-03-14T07:00:00Z"
+
+ASK = {"type": "image.thumbnail", "payload": {"path": "a.png"}, "priority": 5, "labels": {"album": "2027"}}
+RECEIPT = {"id": JOB_ID, "queue": ID, "type": "image.thumbnail", "state": "queued", "is_new": True}
+JOB = {
+    "id": JOB_ID,
+    "queue": ID,
+    "queue_name": "thumbnails",
+    "type": "image.thumbnail",
+    "state": "running",
+    "reason": None,
+    "priority": 5,
+    "position": None,
+    "run_at": AT,
+    "created_at": AT,
+    "started_at": "2027-03-14T07:00:01Z",
+    "finished_at": None,
+    "elapsed_seconds": 2.5,
+    "attempt": 1,
+    "max_attempts": 5,
+    "stage": "scaling",
+    "done": 3,
+    "total": 10,
+    "last_error": None,
+    "result_url": None,
+    "cancel_requested": False,
+    "labels": {"album": "2027"},
+    "workflow": None,
+    "batch": None,
+    "submitted_by": ID,
+}
+CANCELLED = {**JOB, "cancel_requested": True, "cancelling": True}
+LINE = {"attempt": 1, "line": 1, "at": AT, "level": "info", "message": "opened a.png"}
+ATTEMPT = {
+    "attempt": 1,
+    "generation": 1,
+    "fence": "1805007601000000",
+    "worker": "press-1",
+    "started_at": "2027-03-14T07:00:01Z",
+    "finished_at": None,
+    "outcome": None,
+    "error_class": None,
+    "error_message": None,
+    "traceback": None,
+    "runtime": None,
+    "logs": [LINE],
+}
+DETAIL = {
+    **JOB,
+    "generation": 1,
+    "losses": 0,
+    "max_losses": 3,
+    "snoozes": 0,
+    "timeout_ms": None,
+    "retry_policy": None,
+    "on_parent_failure": None,
+    "unique_key": None,
+    "pending_parents": 0,
+    "payload": {"path": "a.png"},
+    "result": None,
+    "payload_hidden": False,
+    "note": None,
+    "lease": {
+        "worker": "press-1",
+        "session": ID,
+        "fence": "1805007601000000",
+        "expires_at": "2027-03-14T07:00:31Z",
+        "deadline_at": "2027-03-14T07:05:01Z",
+    },
+    "attempts": [ATTEMPT],
+    "parents": [],
+    "children": [],
+    "files": [],
+}
+DEAD = {
+    "job": JOB_ID,
+    "queue": ID,
+    "queue_name": "thumbnails",
+    "type": "image.thumbnail",
+    "reason": "attempts_exhausted",
+    "priority": 5,
+    "attempt": 5,
+    "max_attempts": 5,
+    "created_at": AT,
+    "died_at": "2027-03-14T07:10:00Z",
+    "last_error_class": "OSError",
+    "last_error_message": "a.png: No such file or directory",
+    "replayable": True,
+    "blocked_by": [],
+}
+WORKER = {
+    "uid": "press-1",
+    "hostname": "press",
+    "pid": 4711,
+    "state": "live",
+    "concurrency": 10,
+    "held_jobs": 1,
+    "types": ["image.thumbnail"],
+    "version": "0.1.0",
+    "started_at": AT,
+    "last_seen_at": "2027-03-14T07:00:21Z",
+    "sample": None,
+    "capabilities": None,
+}
+
+
+def page(item: object) -> dict[str, object]:
+    """A page with one item."""
+    return {"results": [item], "next": None, "previous": None}

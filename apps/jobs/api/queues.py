@@ -1,0 +1,68 @@
+"""What happens to queues and touches their jobs."""
+
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api.endpoint import Endpoint
+from apps.accounts.api.schema import tells
+from apps.jobs import serializers as bodies
+from apps.jobs import services
+from apps.jobs.api import examples
+from apps.queues import api as queues
+from apps.queues import selectors
+from apps.queues.serializers import QueueAnswer
+
+
+class OneQueue(queues.OneQueue):
+    @tells("Delete a queue", status=204, refusals=(409,))
+    def delete(self, request: Request, queue: UUID) -> Response:
+        """Refused, with `counts` by state, while it has live jobs or dead letters. Its finished jobs go with it."""
+        found = self.reach(selectors.queues(self.caller), pk=queue)
+        services.delete_queue(queue=found, actor=self.actor)
+        return Response(status=204)
+
+
+class ResumeQueue(Endpoint):
+    route = "queue-resume"
+
+    @tells("Resume a queue", ask=bodies.Nothing, answer=QueueAnswer, asks={}, example=queues.QUEUE)
+    def post(self, request: Request, queue: UUID) -> Response:
+        found = self.reach(selectors.queues(self.caller), pk=queue)
+        self.body(bodies.Nothing)
+        return Response(queues.shown(services.resume_queue(queue=found, actor=self.actor)))
+
+
+class PurgeQueue(Endpoint):
+    route = "queue-purge"
+
+    @tells(
+        "Cancel everything that is queued",
+        ask=bodies.Nothing,
+        answer=bodies.PurgedAnswer,
+        asks={},
+        example={"cancelled": 12},
+    )
+    def post(self, request: Request, queue: UUID) -> Response:
+        """Queued jobs only: what runs, is scheduled or waits for parents stays."""
+        found = self.reach(selectors.queues(self.caller), pk=queue)
+        self.body(bodies.Nothing)
+        return Response({"cancelled": services.purge(queue=found, actor=self.actor)})
+
+
+class ReplayQueue(Endpoint):
+    route = "queue-dlq-replay"
+
+    @tells(
+        "Replay a queue's dead letters",
+        ask=bodies.ReplayQueue,
+        answer=bodies.ReplayedAnswer,
+        asks={"limit": 100, "rate_per_second": 5, "error_class": "OSError"},
+        example={"replayed": 3, "skipped": [examples.JOB_ID]},
+    )
+    def post(self, request: Request, queue: UUID) -> Response:
+        """Oldest first, 100 unless said. At a rate, their times are spread."""
+        found = self.reach(selectors.queues(self.caller), pk=queue)
+        done = services.replay_queue(queue=found, actor=self.actor, **self.body(bodies.ReplayQueue))
+        return Response({"replayed": done.replayed, "skipped": done.skipped})

@@ -1,0 +1,172 @@
+"""Read jobs, their logs, dead letters and workers."""
+
+from typing import Any
+from uuid import UUID
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.api.endpoint import Endpoint
+from apps.accounts.api.paging import Pager
+from apps.accounts.api.schema import tells
+from apps.accounts.models import Project
+from apps.accounts.serializers.accounts import page_of
+from apps.errors import BadInput
+from apps.jobs import serializers as bodies
+from apps.jobs.api import examples, shown
+from apps.jobs.engine.list_dead import list_dead
+from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
+from apps.jobs.selectors import detail, find, reachable_jobs
+from apps.jobs.selectors.fleet import Member, fleet
+from apps.jobs.states import JobState
+from apps.queues import selectors
+from apps.queues.models import Queue
+
+
+class Somewhere(Endpoint):
+    """A list that is asked of one project or one queue."""
+
+    def where(self) -> tuple[UUID, Project, list[UUID]]:
+        """What the cursors are bound to, the project, and the queues to look in."""
+        project, queue = self.asked.get("project"), self.asked.get("queue")
+        if (project is None) == (queue is None):
+            raise BadInput.at("?project", "Name a project or a queue, and only one of them.")
+        if queue:
+            found: Queue = self.reach(selectors.queues(self.caller), pk=queue)
+            return queue, found.project, [queue]
+        home = self.reach(selectors.projects_with_queues(self.caller), pk=project)
+        return home.pk, home, home.queue_ids  # type: ignore[attr-defined]
+
+
+class Jobs(Somewhere):
+    route = "jobs"
+    query = bodies.JobsQuery
+
+    @tells(
+        "List jobs",
+        answer=page_of(bodies.JobAnswer),
+        example=examples.page(examples.JOB),
+        query=bodies.JobsQuery,
+        paged=True,
+    )
+    def get(self, request: Request) -> Response:
+        """Newest first, of one project or one queue; without payloads, results and counts."""
+        within = _filter(self.asked)
+        scope, _, queue_ids = self.where()
+        pager = Pager(request, within=scope)
+        page = pager.page
+        window = Window(limit=page.limit + 1, older_than=page.older_than, newer_than=page.newer_than, within=within)
+        found = list_jobs(queue_ids=queue_ids, window=window)
+        return Response(pager.answer(found, shown.listed, lambda job: job.id))
+
+
+class OneJob(Endpoint):
+    route = "job"
+
+    @tells("Show a job", answer=bodies.JobDetailAnswer, example=examples.DETAIL)
+    def get(self, request: Request, job: UUID) -> Response:
+        """With its attempts and their logs, parents, children, progress, lease and files."""
+        found = self.allow(find(job, among=reachable_jobs(self.caller)))
+        return Response(shown.whole(found, self.role))
+
+
+class Logs(Endpoint):
+    route = "job-logs"
+    query = bodies.LogsQuery
+
+    @tells(
+        "Read a job's log",
+        answer=bodies.LogsAnswer,
+        example={"results": [examples.LINE], "next": None},
+        query=bodies.LogsQuery,
+    )
+    def get(self, request: Request, job: UUID) -> Response:
+        """Oldest line first; `after` takes the `next` of the page before."""
+        found = self.allow(find(job, among=reachable_jobs(self.caller)))
+        lines, more = detail.log_page(found, after=self.asked.get("after"), limit=self.asked.get("limit", 200))
+        last = lines[-1] if lines else None
+        told = bodies.LogLineAnswer(lines, many=True).data
+        return Response({"results": told, "next": f"{last.fence}.{last.line}" if last and more else None})
+
+
+class DeadLetters(Somewhere):
+    route = "dlq"
+    query = bodies.DeadQuery
+
+    @tells(
+        "List dead letters",
+        answer=page_of(bodies.DeadAnswer),
+        example=examples.page(examples.DEAD),
+        query=bodies.DeadQuery,
+        paged=True,
+    )
+    def get(self, request: Request) -> Response:
+        scope, _, queue_ids = self.where()
+        pager = Pager(request, within=scope)
+        page = pager.page
+        found = list_dead(
+            queue_ids=queue_ids,
+            limit=page.limit + 1,
+            older_than=page.older_than,
+            newer_than=page.newer_than,
+            error_class=self.asked.get("error_class"),
+        )
+        return Response(pager.answer(found, lambda dead: bodies.DeadAnswer(dead).data, lambda dead: dead.id))
+
+
+class Workers(Somewhere):
+    route = "workers"
+    query = bodies.WhereQuery
+
+    @tells(
+        "List workers",
+        answer=bodies.WorkersAnswer,
+        example={"results": [examples.WORKER]},
+        query=bodies.WhereQuery,
+    )
+    def get(self, request: Request) -> Response:
+        """Those that serve the queues asked about; of the jobs they hold, yours are counted."""
+        _, project, queue_ids = self.where()
+        return Response({"results": [_worker(one) for one in fleet(project=project, queue_ids=queue_ids)]})
+
+
+def _filter(asked: dict[str, Any]) -> Filter:
+    return Filter(
+        states=_states(asked.get("state")),
+        types=asked["type"].split(",") if "type" in asked else None,
+        labels=_label(asked.get("label")),
+        workflow=asked.get("workflow"),
+        batch=asked.get("batch"),
+        created_after=asked.get("created_after"),
+        created_before=asked.get("created_before"),
+    )
+
+
+def _states(given: str | None) -> list[str] | None:
+    if given is None:
+        return None
+    unknown = [state for state in given.split(",") if state not in JobState.values]
+    if unknown:
+        raise BadInput.at("?state", f"There is no state {unknown[0]!r}; known are {', '.join(JobState.values)}.")
+    return given.split(",")
+
+
+def _label(given: str | None) -> dict[str, str] | None:
+    if given is None:
+        return None
+    name, colon, text = given.partition(":")
+    if not name or not colon:
+        raise BadInput.at("?label", "Write it as name:text.")
+    return {name: text}
+
+
+def _worker(member: Member) -> dict[str, Any]:
+    session = member.session
+    told = {
+        **vars(session),
+        "uid": session.worker.uid,
+        "state": member.state,
+        "held_jobs": member.held_jobs,
+        "last_seen_at": session.heartbeat_at,
+    }
+    return bodies.WorkerAnswer(told).data

@@ -1,0 +1,95 @@
+"""Jobs as they go out."""
+
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+
+from apps.accounts.models import Role
+from apps.errors import NotFound
+from apps.jobs import serializers as bodies
+from apps.jobs.engine.list_jobs import Listed, Window, list_jobs
+from apps.jobs.models import Job
+from apps.jobs.selectors import detail
+from apps.jobs.states import JobState
+
+SILENT = {JobState.QUEUED, JobState.SCHEDULED, JobState.BLOCKED}  # nothing may have run, so nothing was saved
+
+
+def listed(job: Listed) -> dict[str, Any]:
+    """A job as a list shows it; its position costs too much there."""
+    return bodies.JobAnswer(_facts(job)).data
+
+
+def brief(job: Job) -> dict[str, Any]:
+    """The same of one job, as it is now."""
+    return listed(_as_listed(job))
+
+
+def cancelled(job: Job, *, cancelling: bool) -> dict[str, Any]:
+    """The same after a cancel."""
+    return bodies.CancelledAnswer({**_facts(_as_listed(job)), "cancelling": cancelling}).data
+
+
+def whole(job: Job, role: Role) -> dict[str, Any]:
+    """Everything there is to know of a job, as far as a role may."""
+    least = Role(job.queue.hide_payloads_below or job.queue.project.hide_payloads_below)
+    hidden = role.level < least.level
+    told = detail.progress(job)
+    facts = {
+        **vars(job),
+        **_facts(_as_listed(job)),
+        "position": detail.position(job),
+        "pending_parents": job.pending,
+        "payload": None if hidden else job.payload,
+        "result": None if hidden else job.result,
+        "payload_hidden": hidden,
+        "note": told.note if told else None,
+        "lease": _lease(job),
+        "attempts": [_attempt(one) for one in detail.history(job)],
+        "parents": detail.parents(job),
+        "children": detail.children(job),
+        "files": [
+            {"name": path.name, "bytes": path.stat().st_size, "url": file_url(job.pk, path.name)}
+            for path in detail.files(job.pk)
+        ],
+    }
+    return bodies.JobDetailAnswer(facts).data
+
+
+def file_url(job_id: UUID, name: str) -> str:
+    """Where a file that a job saved is served."""
+    return reverse("job-file", args=[job_id, name])
+
+
+def _as_listed(job: Job) -> Listed:
+    """The page that begins with this job and has one row."""
+    window = Window(limit=1, older_than=UUID(int=job.pk.int + 1))
+    found = list_jobs(queue_ids=[job.queue_id], window=window)
+    if not found or found[0].id != job.pk:
+        raise NotFound
+    return found[0]
+
+
+def _facts(job: Listed) -> dict[str, Any]:
+    saved = detail.files(job.id) if job.state not in SILENT or job.attempt else []
+    url = file_url(job.id, saved[0].name) if saved else None
+    return {**asdict(job), "position": None, "result_url": url}
+
+
+def _lease(job: Job) -> dict[str, Any] | None:
+    session = detail.holder(job)
+    if session is None:
+        return None
+    return {
+        "worker": session.worker.uid,
+        "session": session.pk,
+        "fence": job.fence,
+        "expires_at": session.lease_expires_at,
+        "deadline_at": job.deadline_at,
+    }
+
+
+def _attempt(ran: detail.Ran) -> dict[str, Any]:
+    return {**vars(ran.attempt), "worker": ran.worker, "logs": ran.logs}

@@ -1,0 +1,53 @@
+"""The workers that serve some queues, as the tenant of those queues may see them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from django.db.models import Count, Q
+from django.utils.timezone import now
+
+from apps.accounts.models import Project
+from apps.jobs.models import Job
+from apps.jobs.states import JobState
+from apps.workers.models import Session
+
+SHOWN_FOR = timedelta(days=1)  # after it fell silent
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A session and its worker; `held_jobs` counts the tenant's alone."""
+
+    session: Session
+    state: str
+    held_jobs: int
+
+
+def fleet(*, project: Project, queue_ids: Sequence[UUID]) -> list[Member]:
+    """Sessions that have not said goodbye, the last of each worker that serves one of these queues."""
+    serving = Session.objects.filter(
+        Q(queues=[]) | Q(queues__overlap=list(queue_ids)),
+        Q(worker__organization=None) | Q(worker__organization=project.organization_id),
+        ended_at=None,
+        lease_expires_at__gt=now() - SHOWN_FOR,
+    )
+    newest = serving.select_related("worker").order_by("worker_id", "-id").distinct("worker_id")
+    sessions = list(newest)
+    held = _held([session.pk for session in sessions], queue_ids)
+    members = [Member(session, _state(session), held.get(session.pk, 0)) for session in sessions]
+    return sorted(members, key=lambda member: member.session.worker.uid)
+
+
+def _held(session_ids: Sequence[UUID], queue_ids: Sequence[UUID]) -> dict[UUID, int]:
+    running = Job.objects.filter(
+        shelved_on=None, state=JobState.RUNNING, session_id__in=session_ids, queue_id__in=queue_ids
+    )
+    return dict(running.order_by().values_list("session_id").annotate(count=Count("id")))
+
+
+def _state(session: Session) -> str:
+    if session.fenced_at or session.lease_expires_at < now():
+        return "offline"
+    return "draining" if session.draining or session.worker.drained_at else "live"

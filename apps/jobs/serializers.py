@@ -1,0 +1,244 @@
+"""Bodies and answers of jobs. What a submitted job may say is checked by services.check; here it is told."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Query, Text, Whole
+from apps.jobs.states import JobState, OnParentFailure
+
+KEY_MAX, NAME_MAX, ERROR_MAX = 255, 128, 255
+BULK_MAX = LINES_MAX = 1000
+
+
+class JobFields(Body):
+    """One job to submit. A test compares these names with what services.check knows."""
+
+    type = Text(max_length=NAME_MAX)
+    payload = serializers.JSONField(required=False, help_text="Any JSON, at most PAYLOAD_MAX_BYTES.")
+    priority = Whole(min_value=-1000, max_value=1000, required=False, help_text="Higher runs first.")
+    run_at = Moment(required=False)
+    delay_seconds = Number(min_value=0, required=False, help_text="Instead of run_at.")
+    timeout_ms = Whole(min_value=1, required=False)
+    retry_policy = Text(max_length=NAME_MAX, required=False, help_text="Its id, or its name in the project.")
+    max_attempts = Whole(min_value=1, max_value=1000, required=False)
+    max_losses = Whole(min_value=1, max_value=1000, required=False)
+    depends_on = serializers.ListField(child=serializers.UUIDField(), required=False, help_text="Jobs of the project.")
+    on_parent_failure = Pick(OnParentFailure.choices, required=False)
+    unique_key = Text(max_length=KEY_MAX, required=False, help_text="A live job of the queue that has it is answered.")
+    labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
+
+
+class Batch(Body):
+    jobs = JobFields(many=True)
+
+
+class Cancel(Body):
+    force = Flag(required=False, help_text="End a running attempt now, and fence its worker.")
+
+
+class Replay(Body):
+    revive_descendants = Flag(required=False, help_text="Run what was cancelled because this job died.")
+
+
+class ReplayQueue(Body):
+    limit = Whole(min_value=1, max_value=BULK_MAX, required=False)
+    rate_per_second = Number(min_value=0.001, max_value=10_000, required=False)
+    error_class = Text(max_length=ERROR_MAX, required=False)
+
+
+class Nothing(Body):
+    """An empty object."""
+
+
+class WhereQuery(Query):
+    """Where to look: one of the two."""
+
+    project = serializers.UUIDField(required=False)
+    queue = serializers.UUIDField(required=False)
+
+
+class JobsQuery(WhereQuery):
+    state = Text(max_length=200, required=False, help_text="One, or several with commas between.")
+    type = Text(max_length=1000, required=False, help_text="One, or several with commas between.")
+    label = Text(  # type: ignore[assignment]
+        max_length=400, required=False, help_text="name:text"
+    )
+    workflow = serializers.UUIDField(required=False)
+    batch = serializers.UUIDField(required=False)
+    created_after = Moment(required=False)
+    created_before = Moment(required=False)
+
+
+class LogsQuery(Query):
+    after = Text(max_length=40, required=False, help_text="`next` of the page before: a fence and a line.")
+    limit = serializers.IntegerField(min_value=1, max_value=LINES_MAX, required=False)
+
+
+class DeadQuery(WhereQuery):
+    error_class = Text(max_length=ERROR_MAX, required=False)
+
+
+class ReceiptAnswer(serializers.Serializer[Any]):
+    """Where a submitted job now waits."""
+
+    id = serializers.UUIDField()
+    queue = serializers.UUIDField()
+    type = serializers.CharField()
+    state = serializers.ChoiceField(JobState.choices)
+    is_new = serializers.BooleanField(help_text="false: a live job held the unique key, and this is it.")
+
+
+class BatchReceiptAnswer(serializers.Serializer[Any]):
+    batch = serializers.UUIDField(allow_null=True)
+    jobs = ReceiptAnswer(many=True)
+
+
+class JobAnswer(serializers.Serializer[Any]):
+    """A job as lists show it."""
+
+    id = serializers.UUIDField()
+    queue = serializers.UUIDField(source="queue_id")
+    queue_name = serializers.CharField()
+    type = serializers.CharField()
+    state = serializers.ChoiceField(JobState.choices)
+    reason = serializers.CharField(allow_null=True, help_text="Why it ended, when it did not complete.")
+    priority = serializers.IntegerField()
+    position = serializers.IntegerField(allow_null=True, help_text="Its place among the queue's waiting jobs.")
+    run_at = serializers.DateTimeField()
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    elapsed_seconds = serializers.FloatField(allow_null=True)
+    attempt = serializers.IntegerField()
+    max_attempts = serializers.IntegerField()
+    stage = serializers.CharField(allow_null=True)
+    done = serializers.IntegerField(allow_null=True)
+    total = serializers.IntegerField(allow_null=True)
+    last_error = serializers.CharField(allow_null=True)
+    result_url = serializers.CharField(allow_null=True, help_text="The first file it saved.")
+    cancel_requested = serializers.BooleanField()
+    labels = serializers.DictField(child=serializers.CharField(), allow_null=True)
+    workflow = serializers.UUIDField(source="workflow_id", allow_null=True)
+    batch = serializers.UUIDField(source="batch_id", allow_null=True)
+    submitted_by = serializers.UUIDField(allow_null=True, help_text="A user or a token.")
+
+
+class CancelledAnswer(JobAnswer):
+    cancelling = serializers.BooleanField(help_text="It runs, and has been asked to stop.")
+
+
+class LogLineAnswer(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField()
+    line = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    level = serializers.CharField()
+    message = serializers.CharField()
+
+
+class LogsAnswer(serializers.Serializer[Any]):
+    results = LogLineAnswer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class AttemptAnswer(serializers.Serializer[Any]):
+    attempt = serializers.IntegerField()
+    generation = serializers.IntegerField()
+    fence = serializers.CharField(help_text="A number, sent as text: it passes 2^53.")
+    worker = serializers.CharField(allow_null=True)
+    started_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    outcome = serializers.CharField(allow_null=True, help_text="null: it runs.")
+    error_class = serializers.CharField(allow_null=True)
+    error_message = serializers.CharField(allow_null=True)
+    traceback = serializers.CharField(allow_null=True)
+    runtime = serializers.JSONField(allow_null=True)
+    logs = LogLineAnswer(many=True)
+
+
+class RelativeAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    type = serializers.CharField(allow_null=True, help_text="null: it has been pruned.")
+    state = serializers.CharField(allow_null=True)
+
+
+class LeaseAnswer(serializers.Serializer[Any]):
+    worker = serializers.CharField()
+    session = serializers.UUIDField()
+    fence = serializers.CharField()
+    expires_at = serializers.DateTimeField()
+    deadline_at = serializers.DateTimeField(allow_null=True)
+
+
+class FileAnswer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    bytes = serializers.IntegerField()
+    url = serializers.CharField()
+
+
+class JobDetailAnswer(JobAnswer):
+    generation = serializers.IntegerField()
+    losses = serializers.IntegerField()
+    max_losses = serializers.IntegerField()
+    snoozes = serializers.IntegerField()
+    timeout_ms = serializers.IntegerField(allow_null=True, help_text="null: the queue's.")
+    retry_policy = serializers.UUIDField(source="retry_policy_id", allow_null=True, help_text="null: the queue's.")
+    on_parent_failure = serializers.CharField(allow_null=True)
+    unique_key = serializers.CharField(allow_null=True)
+    pending_parents = serializers.IntegerField()
+    payload = serializers.JSONField(allow_null=True)
+    result = serializers.JSONField(allow_null=True)
+    payload_hidden = serializers.BooleanField(help_text="Your role does not see payload and result.")
+    note = serializers.CharField(allow_null=True)
+    lease = LeaseAnswer(allow_null=True)
+    attempts = AttemptAnswer(many=True)
+    parents = RelativeAnswer(many=True)
+    children = RelativeAnswer(many=True)
+    files = FileAnswer(many=True)
+
+
+class DeadAnswer(serializers.Serializer[Any]):
+    job = serializers.UUIDField(source="id")
+    queue = serializers.UUIDField(source="queue_id")
+    queue_name = serializers.CharField()
+    type = serializers.CharField()
+    reason = serializers.CharField(allow_null=True)
+    priority = serializers.IntegerField()
+    attempt = serializers.IntegerField()
+    max_attempts = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    died_at = serializers.DateTimeField()
+    last_error_class = serializers.CharField(allow_null=True)
+    last_error_message = serializers.CharField(allow_null=True)
+    replayable = serializers.BooleanField()
+    blocked_by = serializers.ListField(child=serializers.UUIDField(), help_text="What stands in a replay's way.")
+
+
+class ReplayedAnswer(serializers.Serializer[Any]):
+    replayed = serializers.IntegerField()
+    skipped = serializers.ListField(
+        child=serializers.UUIDField(), help_text="Left, because something stands in the way."
+    )
+
+
+class PurgedAnswer(serializers.Serializer[Any]):
+    cancelled = serializers.IntegerField()
+
+
+class WorkerAnswer(serializers.Serializer[Any]):
+    uid = serializers.CharField()
+    hostname = serializers.CharField()
+    pid = serializers.IntegerField()
+    state = serializers.ChoiceField(["live", "draining", "offline"])
+    concurrency = serializers.IntegerField()
+    held_jobs = serializers.IntegerField(help_text="Yours alone.")
+    types = serializers.ListField(child=serializers.CharField())
+    version = serializers.CharField()
+    started_at = serializers.DateTimeField()
+    last_seen_at = serializers.DateTimeField()
+    sample = serializers.JSONField(allow_null=True)
+    capabilities = serializers.JSONField(allow_null=True)
+
+
+class WorkersAnswer(serializers.Serializer[Any]):
+    results = WorkerAnswer(many=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import environ
 from django.utils.csp import CSP
 
-from config import embedded, logs, mail
+from config import embedded, logs, look, mail
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -31,9 +31,9 @@ CSRF_TRUSTED_ORIGINS = ALLOWED_ORIGINS
 INSTALLED_APPS = [
     # First, so that its runserver serves sockets too; only there, for its import costs every command a second.
     *(["daphne"] if "runserver" in sys.argv else []),
-    "unfold",  # before the admin, whose templates it replaces
+    "unfold.apps.BasicAppConfig",  # before the admin, whose templates it replaces
     "unfold.contrib.filters",
-    "django.contrib.admin",
+    "config.apps.ConsoleConfig",  # the admin, on a site of our own
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -215,6 +215,7 @@ LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
+DATETIME_FORMAT = "Y-m-d H:i:s"
 
 # How mail leaves the house: smtp+tls://user:password@host:587, or consolemail:// to print it.
 EMAIL_URL = env.email_url("EMAIL_URL", default="consolemail://")
@@ -243,6 +244,8 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
 }
+
+UNFOLD = look.UNFOLD  # the admin's colours, font, mark and navigation
 
 # --- Logs ---
 

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.forms import ModelForm
 from django.http import HttpRequest
 from unfold.decorators import display
 
@@ -45,7 +44,7 @@ class RetryPolicyConsole(Console):
     def organization_of(self, row: RetryPolicy) -> UUID:
         return row.project.organization_id
 
-    def save_model(self, request: HttpRequest, obj: RetryPolicy, form: ModelForm[Any], change: Any) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
         fields = {name: form.cleaned_data[name] for name in form.changed_data}
         if change:
             services.update_policy(policy=obj, actor=actor_of(request), **fields)

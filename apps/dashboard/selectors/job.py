@@ -1,9 +1,8 @@
-"""Everything a job's page shows, read shelf by shelf with the days that cannot matter left out."""
+"""What a job's page shows beyond apps/jobs/selectors/detail.py."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -11,15 +10,12 @@ from django.db.models import F, Func, Q, QuerySet, TextField
 from django.utils.timezone import now
 
 from apps.accounts.models import ApiToken, User
-from apps.jobs.models import Attempt, Dependency, Job, JobLog, Progress
-from apps.jobs.selectors import DEAD_LETTERS
-from apps.workers.models import Session, Worker
+from apps.jobs.models import Dependency, Job, JobLog
+from apps.jobs.selectors import DEAD_LETTERS, detail
 
-ATTEMPTS = 50  # shown of one job
-LINES = 500  # of its log, the newest
-KIN = 50  # of its parents, and of its children
-FILES = 50
-SKEW = timedelta(days=1)  # between a job's own clock and the day of a partition
+LINES = 500  # shown of its log
+KIN = 50  # shown of its parents, and of its children
+DAY = timedelta(days=1)  # between a job's own clock and the day of a partition
 IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif"})
 
 
@@ -46,30 +42,9 @@ class Texts:
     result: str | None
 
 
-def attempts(job: Job) -> list[Attempt]:
-    """The ledger of a job, newest first, each with `worker_name` and `lines`."""
-    rows = list(
-        Attempt.objects.filter(job_id=job.pk, finished_at__gt=job.created_at - SKEW).order_by("-fence")[:ATTEMPTS]
-    )
-    names = dict(Worker.objects.filter(pk__in={row.worker_id for row in rows}).values_list("pk", "uid"))
-    for row in rows:
-        row.worker_name = names.get(row.worker_id) if row.worker_id else ""  # type: ignore[attr-defined]
-    return rows
-
-
-def log_lines(job: Job) -> list[JobLog]:
-    """The newest lines of all attempts, in the order they were written."""
-    lines = JobLog.objects.filter(job_id=job.pk, at__gt=job.created_at - SKEW).order_by("-at", "-line")[:LINES]
-    return list(lines)[::-1]
-
-
-def progress(job: Job) -> Progress | None:
-    return Progress.objects.filter(pk=job.pk).first()
-
-
-def holder(job: Job) -> Session | None:
-    """The session that runs it now."""
-    return Session.objects.select_related("worker").filter(pk=job.session_id).first() if job.session_id else None
+def lines(job: Job) -> list[JobLog]:
+    """The newest lines of all attempts, the open one included, in the order they were written."""
+    return list(detail.logs(job).order_by("-fence", "-line")[:LINES])[::-1]
 
 
 def texts(job: Job) -> Texts:
@@ -104,12 +79,7 @@ def submitter(job: Job) -> str:
 
 def files(job: Job) -> list[ResultFile]:
     """What its handler saved, by name."""
-    folder = Path(settings.RESULTS_DIR) / str(job.pk)
-    try:
-        found = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    except OSError:  # nothing saved, or the files live with another process
-        return []
-    return [ResultFile(path.name, path.stat().st_size, path.suffix.lower() in IMAGES) for path in found[:FILES]]
+    return [ResultFile(path.name, path.stat().st_size, path.suffix.lower() in IMAGES) for path in detail.files(job.pk)]
 
 
 def several(ids: Iterable[UUID], *, since: datetime) -> list[Job]:
@@ -123,24 +93,10 @@ def several(ids: Iterable[UUID], *, since: datetime) -> list[Job]:
     return [found[pk] for pk in wanted if pk in found]
 
 
-def last_errors(jobs: Sequence[Job]) -> dict[UUID, Attempt]:
-    """The last attempt of each of these jobs that ended with an error."""
-    ended = [job.finished_at or job.run_at for job in jobs if job.attempt]
-    if not ended:
-        return {}
-    rows: QuerySet[Attempt] = Attempt.objects.filter(
-        job_id__in=[job.pk for job in jobs],
-        finished_at__range=(min(job.created_at for job in jobs) - SKEW, now() + SKEW),
-        error_class__isnull=False,
-    )
-    newest = rows.defer("traceback", "runtime").order_by("job_id", "-fence").distinct("job_id")
-    return {row.job_id: row for row in newest}
-
-
 def _kin(edges: "QuerySet[Dependency, UUID]", since: datetime) -> Kin:
     ids = list(edges[: KIN + 1])
     return Kin(several(ids[:KIN], since=since), more=len(ids) > KIN)
 
 
-def _days(since: datetime) -> tuple[object, object]:
-    return (since.astimezone(UTC).date() - SKEW, now().date() + SKEW)
+def _days(since: datetime) -> tuple[date, date]:
+    return (since.astimezone(UTC).date() - DAY, now().date() + DAY)

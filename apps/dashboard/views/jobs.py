@@ -16,6 +16,7 @@ from apps.dashboard.selectors.timeline import timeline
 from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
 from apps.jobs import services
 from apps.jobs.models import Job
+from apps.jobs.selectors import detail
 from apps.jobs.states import FINAL, JobState
 
 
@@ -24,7 +25,7 @@ from apps.jobs.states import FINAL, JobState
 def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
     request = cast("Request", request)
     one, seat = job_seat(request.user, job_id)
-    attempts = reads.attempts(one)
+    ran = detail.history(one)
     template = "dashboard/parts/job.html" if part(request) == "job" else "dashboard/job.html"
     return show(
         request,
@@ -32,11 +33,12 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         seat,
         job=one,
         live=one.state not in FINAL,
-        attempts=attempts,
-        strip=timeline(one, attempts),
-        lines=reads.log_lines(one),
-        progress=reads.progress(one) if one.state == JobState.RUNNING else None,
-        holder=reads.holder(one) if one.state == JobState.RUNNING else None,
+        attempts=ran[::-1],
+        strip=timeline(one, [past.attempt for past in ran]),
+        lines=reads.lines(one),
+        progress=detail.progress(one) if one.state == JobState.RUNNING else None,
+        holder=detail.holder(one),
+        position=detail.position(one),
         texts=reads.texts(one) if seat.sees_payloads_of(one.queue) else None,
         files=reads.files(one) if seat.sees_payloads_of(one.queue) else [],
         parents=reads.parents(one),

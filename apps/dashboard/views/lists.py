@@ -7,10 +7,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
-from apps.dashboard.selectors import listing
 from apps.dashboard.selectors.fleet import fleet
-from apps.dashboard.selectors.job import last_errors
 from apps.dashboard.views.shell import Request, as_uuid, choose, page, part, show
+from apps.jobs.engine.list_dead import list_dead
+from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
 
@@ -29,12 +29,17 @@ def jobs(request: HttpRequest) -> HttpResponse:
     queues = _queues(seat.project.pk)
     state = request.GET.get("state", "")
     chosen = [queue for queue in queues if str(queue.pk) == request.GET.get("queue")]
-    rows = listing.jobs(
+    type_asked = request.GET.get("type", "").strip() or request.GET.get("q", "").strip()
+    rows = list_jobs(
         queue_ids=[queue.pk for queue in chosen or queues],
-        state=state if state in JobState.values else None,
-        type=request.GET.get("type", "").strip() or request.GET.get("q", "").strip() or None,
-        before=as_uuid(request.GET.get("before", "")),
-        limit=PAGE + 1,
+        window=Window(
+            limit=PAGE + 1,
+            older_than=as_uuid(request.GET.get("before", "")),
+            within=Filter(
+                states=[state] if state in JobState.values else None,
+                types=[type_asked] if type_asked else None,
+            ),
+        ),
     )
     return show(
         request,
@@ -42,13 +47,13 @@ def jobs(request: HttpRequest) -> HttpResponse:
         seat,
         all_seats,
         jobs=rows[:PAGE],
-        more=rows[PAGE - 1].pk if len(rows) > PAGE else None,
+        more=rows[PAGE - 1].id if len(rows) > PAGE else None,
         queues=queues,
         chosen=chosen[0] if chosen else None,
         states=JobState.values,
         state_asked=state,
-        type_asked=request.GET.get("type", "") or request.GET.get("q", ""),
-        is_filtered=bool(chosen or state or request.GET.get("type") or request.GET.get("q")),
+        type_asked=type_asked,
+        is_filtered=bool(chosen or state or type_asked),
     )
 
 
@@ -62,15 +67,14 @@ def dead_letters(request: HttpRequest) -> HttpResponse:
     queues = _queues(seat.project.pk)
     chosen = [queue for queue in queues if str(queue.pk) == request.GET.get("queue")]
     ids = [queue.pk for queue in chosen or queues]
-    rows = listing.dead_letters(ids, PAGE + 1, before=as_uuid(request.GET.get("before", "")))
-    errors = last_errors(rows[:PAGE])
+    rows = list_dead(queue_ids=ids, limit=PAGE + 1, older_than=as_uuid(request.GET.get("before", "")))
     return show(
         request,
         "dashboard/dead_letters.html",
         seat,
         all_seats,
-        dead=[(job, errors.get(job.pk)) for job in rows[:PAGE]],
-        more=rows[PAGE - 1].pk if len(rows) > PAGE else None,
+        dead=rows[:PAGE],
+        more=rows[PAGE - 1].id if len(rows) > PAGE else None,
         queues=queues,
         chosen=chosen[0] if chosen else None,
     )

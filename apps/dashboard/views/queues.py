@@ -33,9 +33,9 @@ def queue(request: HttpRequest, queue_id: UUID) -> HttpResponse:
         queue=one,
         line=line,
         fleet=workers,
-        running=running([one.pk], PREVIEW),
+        running=running(one, PREVIEW),
         waiting=next_up(one, PREVIEW),
-        dead=dead_letters([one.pk], PREVIEW),
+        dead=dead_letters(one, PREVIEW),
     )
 
 

@@ -76,7 +76,7 @@ class Claiming:
         """Wait for free slots; with work at hand, for enough of them to be worth a claim."""
         state = self.state
         if state.drained or not state.lease_holds:
-            await self._wait(state.has_work, state.options.poll_interval)
+            await self._wait(state.stopped, state.options.poll_interval)
             return False
         state.has_room.clear()
         if state.room <= 0:

@@ -52,15 +52,19 @@ class File(Endpoint):
 def _answer(path: Path, asked: str) -> HttpResponseBase:
     size = path.stat().st_size
     given = _RANGE.fullmatch(asked.strip())
-    if given is None or given.groups() == ("", ""):  # several ranges, other units: the whole, as RFC 9110 allows
+    if given is None or _is_nonsense(*given.groups()):  # several ranges, other units: the whole, says RFC 9110
         return FileResponse(path.open("rb"))
     first, last = _bounds(*given.groups(), size=size)
-    if first > last or first >= size:
+    if first > last:
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
     part = StreamingHttpResponse(_read(path, first, last), status=206)
     part["Content-Range"] = f"bytes {first}-{last}/{size}"
     part["Content-Length"] = str(last - first + 1)
     return part
+
+
+def _is_nonsense(first: str, last: str) -> bool:
+    return int(last) < int(first) if first and last else not (first or last)
 
 
 def _bounds(first: str, last: str, *, size: int) -> tuple[int, int]:

@@ -75,7 +75,7 @@ def _as_listed(job: Job) -> Listed:
 def _facts(job: Listed) -> dict[str, Any]:
     saved = detail.files(job.id) if job.state not in SILENT or job.attempt else []
     url = file_url(job.id, saved[0].name) if saved else None
-    return {**asdict(job), "position": None, "result_url": url}
+    return {**asdict(job), "labels": job.labels, "position": None, "result_url": url}
 
 
 def _lease(job: Job) -> dict[str, Any] | None:

@@ -1,11 +1,10 @@
 """Read one page of jobs, from whichever shelves they stand on."""
 
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
-
-from psycopg.types.json import Jsonb
 
 from apps.jobs.states import LIVE, JobState
 from apps.sql import Statement
@@ -37,10 +36,15 @@ class Listed:
     total: int | None
     last_error: str | None
     cancel_requested: bool
-    labels: dict[str, str] | None
+    label_text: str | None
     workflow_id: UUID | None
     batch_id: UUID | None
     submitted_by: UUID | None
+
+    @property
+    def labels(self) -> dict[str, str] | None:
+        """Read only where they are shown."""
+        return json.loads(self.label_text) if self.label_text else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,7 @@ def _columns(asked: Filter) -> dict[str, Any]:
     return {
         "states": asked.states,
         "types": asked.types,
-        "labels": None if asked.labels is None else Jsonb(asked.labels),
+        "labels": None if asked.labels is None else json.dumps(asked.labels),
         "workflow": asked.workflow,
         "batch": asked.batch,
         "created_after": asked.created_after,

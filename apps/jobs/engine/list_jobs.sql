@@ -64,7 +64,7 @@ SELECT
     END AS elapsed_seconds,
     page.attempt, page.max_attempts, progress.stage, progress.done, progress.total, last.error,
     page.cancel_requested_at IS NOT NULL AS cancel_requested,
-    page.labels, page.workflow_id, page.batch_id, page.submitted_by
+    page.labels::text, page.workflow_id, page.batch_id, page.submitted_by
 FROM page
 INNER JOIN queues_queue AS queue ON page.queue_id = queue.id
 LEFT JOIN jobs_progress AS progress ON page.id = progress.job_id

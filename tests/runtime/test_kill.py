@@ -21,7 +21,7 @@ QUICK = ("--lease", str(LEASE), "--poll-interval", "0.2")
 def test_jobs_of_a_killed_worker_run_again_elsewhere(own_database, tmp_path, queue):
     made = [submit(queue=queue, type="effect", payload={"seconds": 60 if n == 0 else 0.1}) for n in range(4)]
     with worker(own_database, tmp_path, *QUICK, name="first") as first:
-        until(lambda: find(made[0].id).state == JobState.RUNNING)
+        until(lambda: effects(made[0].id))
         first.send(signal.SIGKILL)
         killed_at = time.monotonic()
         first.wait()

@@ -85,5 +85,6 @@ SELECT
     seen.candidates, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
     claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
     extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id
-FROM (SELECT count(*) AS candidates FROM heads) AS seen
+-- Whoever has no room is not told of candidates: it would try again at once, and again.
+FROM (SELECT count(*) AS candidates FROM heads WHERE (SELECT holder.room FROM holder) > 0) AS seen
 LEFT JOIN claimed ON TRUE;

@@ -118,7 +118,7 @@ def _of_database(error: Error) -> Refusal:
 
 
 def _headers(refusal: Refusal) -> dict[str, str]:
-    headers: dict[str, str] = {}
+    headers: dict[str, str] = dict(getattr(refusal, "headers", {}))
     if refusal.retry_after is not None:
         headers["Retry-After"] = str(refusal.retry_after)
     if refusal.status == 401:

@@ -215,7 +215,7 @@ LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
-DATETIME_FORMAT = "Y-m-d H:i:s"
+FORMAT_MODULE_PATH = ["config.formats"]  # times that sort and line up
 
 # How mail leaves the house: smtp+tls://user:password@host:587, or consolemail:// to print it.
 EMAIL_URL = env.email_url("EMAIL_URL", default="consolemail://")
@@ -233,13 +233,17 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Fencepost",
-    "DESCRIPTION": "A multi-tenant job scheduler. See docs/api.md for the conventions all endpoints share.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {"JobState": "apps.jobs.states.JobState", "Role": "apps.accounts.models.Role"},
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "apps.accounts.api.schema.finish",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.utils.timezone import now
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.serializers.fields import Body, Flag, Moment, Pick, Slug, Text, Whole
@@ -108,7 +109,8 @@ class QueueAnswer(serializers.Serializer[Queue]):
     paused = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
 
-    def get_paused(self, queue: Queue) -> PausedAnswer | None:
+    @extend_schema_field(PausedAnswer(allow_null=True))
+    def get_paused(self, queue: Queue) -> dict[str, Any] | None:
         """Null once its end has come."""
         if queue.paused_at is None or (queue.paused_until and queue.paused_until <= now()):
             return None
@@ -118,7 +120,7 @@ class QueueAnswer(serializers.Serializer[Queue]):
             "by": queue.paused_by,
             "reason": queue.pause_reason,
         }
-        return PausedAnswer(told).data  # type: ignore[return-value]
+        return PausedAnswer(told).data
 
 
 class PolicyAnswer(serializers.Serializer[RetryPolicy]):

@@ -1,7 +1,9 @@
 """The OpenAPI document: what a method tells of itself, and what all of them share, said once."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -24,6 +26,20 @@ REFUSED = {
     415: "The body is not application/json.",
     429: "Too many; come again after `Retry-After` seconds.",
     503: "The database does not answer in time; come again after `Retry-After` seconds.",
+}
+# What a refusal with each status usually says.
+CODES = {
+    400: ("bad_input", "#/priority: This must be a whole number."),
+    401: ("not_authenticated", "This token is unknown, revoked or expired."),
+    403: ("forbidden", "This needs the role admin; yours is viewer."),
+    404: ("not_found", "There is no such thing, or it is not yours."),
+    409: ("conflict", "This name is taken."),
+    410: ("gone", "What this request made has since been pruned."),
+    413: ("too_large", "The body is larger than 8388608 bytes."),
+    415: ("unsupported_media_type", 'Unsupported media type "text/plain" in request.'),
+    416: ("range_not_satisfiable", "The range lies outside the file."),
+    429: ("too_many_requests", "Too many failed log-ins; wait and try again."),
+    503: ("unavailable", "The database does not answer in time; try again."),
 }
 PARAMETERS = {
     "keyed": OpenApiParameter(
@@ -120,17 +136,18 @@ class Schema(AutoSchema):
 
     def get_description(self) -> str:  # type: ignore[override]
         rule = self._rule()
-        least = rule.least.value if isinstance(rule.least, Least) else f"the role {rule.least.value}"
+        least = "a login" if isinstance(rule.least, Least) else f"the role {rule.least.value}"
         scope = f"; a token, the scope `{rule.scope}`" if rule.scope else ""
         needs = "" if rule.least == Least.OPEN else f"Needs {least}{scope}."
-        return "\n\n".join(filter(None, [super().get_description(), needs]))
+        own = inspect.cleandoc(getattr(self.view, self.method.lower()).__doc__ or "")
+        return "\n\n".join(filter(None, [" ".join(own.split("\n")), needs]))
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation = super().get_operation(*args, **kwargs)
         if operation is not None:
+            self.resolve_serializer(Problem, "response")  # makes it a component
             for code in self._refusals():
-                answer = self._get_response_for_code(Problem, str(code), [PROBLEM], "response")  # type: ignore[no-untyped-call]
-                operation["responses"][str(code)] = {**answer, "description": REFUSED[code]}
+                operation["responses"][str(code)] = {"$ref": f"#/components/responses/Refused{code}"}
             operation["responses"] = dict(sorted(operation["responses"].items()))
         return operation
 
@@ -150,6 +167,32 @@ class Schema(AutoSchema):
 
     def _rule(self) -> Rule:
         return rule_of(self._route(), self.method) or Rule(Least.OPEN)
+
+
+def finish(result: dict[str, Any], generator: Any, request: Any, public: Any) -> dict[str, Any]:
+    """Say the conventions, and that bodies take no other fields (SPECTACULAR_SETTINGS' POSTPROCESSING_HOOKS)."""
+    result["info"]["description"] = Path(__file__).with_name("conventions.md").read_text()
+    result["components"]["responses"] = {f"Refused{code}": _refused(code) for code in REFUSED}
+    for name, schema in result["components"]["schemas"].items():
+        if name.endswith("Request") and schema.get("type") == "object":
+            schema["additionalProperties"] = False
+    return result
+
+
+def _refused(code: int) -> dict[str, Any]:
+    kind, detail = CODES[code]
+    example: dict[str, Any] = {
+        "type": f"urn:fencepost:problem:{kind}",
+        "title": REFUSED[code],
+        "status": code,
+        "detail": detail,
+        "code": kind,
+        "request_id": "01a22856-3bac-754a-b89f-8e8e9e32e5c7",
+    }
+    if code == 400:
+        example["errors"] = [{"pointer": "#/priority", "detail": "This must be a whole number."}]
+    content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {"Refusal": {"value": example}}}
+    return {"description": REFUSED[code], "content": {PROBLEM: content}}
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

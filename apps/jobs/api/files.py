@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.http import FileResponse, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.http import content_disposition_header
 from drf_spectacular.types import OpenApiTypes
@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.schema import tells
 from apps.accounts.models import Role
-from apps.errors import Forbidden, NotFound
+from apps.errors import Forbidden, NotFound, Refusal
 from apps.jobs.selectors import detail, find, reachable_jobs
 
 CHUNK = 65_536
@@ -31,6 +31,16 @@ SHOWN = {
     ".txt": "text/plain; charset=utf-8",
     ".webp": "image/webp",
 }
+
+
+class RangeNotSatisfiable(Refusal):
+    """The range lies outside the file."""
+
+    code, status = "range_not_satisfiable", 416
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.headers = {"Content-Range": f"bytes */{size}"}
 
 
 class File(Endpoint):
@@ -56,7 +66,7 @@ def _answer(path: Path, asked: str) -> HttpResponseBase:
         return FileResponse(path.open("rb"))
     first, last = _bounds(*given.groups(), size=size)
     if first > last:
-        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
+        raise RangeNotSatisfiable(size)
     part = StreamingHttpResponse(_read(path, first, last), status=206)
     part["Content-Range"] = f"bytes {first}-{last}/{size}"
     part["Content-Length"] = str(last - first + 1)

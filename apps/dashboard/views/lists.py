@@ -1,6 +1,7 @@
 """Lists of a project, each an address one can send: its filters and its place are in the query."""
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -8,7 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET
 
 from apps.dashboard.selectors.fleet import fleet
-from apps.dashboard.views.shell import Request, as_uuid, choose, page, part, show
+from apps.dashboard.views.shell import Request, as_uuid, choose, clean, page, part, show
 from apps.jobs.engine.list_dead import list_dead
 from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
 from apps.jobs.states import JobState
@@ -26,35 +27,36 @@ def jobs(request: HttpRequest) -> HttpResponse:
     seat, all_seats = choose(request)
     if seat is None:
         return redirect("dashboard:home")
-    queues = _queues(seat.project.pk)
-    state = request.GET.get("state", "")
-    chosen = [queue for queue in queues if str(queue.pk) == request.GET.get("queue")]
-    type_asked = request.GET.get("type", "").strip() or request.GET.get("q", "").strip()
+    asked = _asked(request, _queues(seat.project.pk))
     rows = list_jobs(
-        queue_ids=[queue.pk for queue in chosen or queues],
+        queue_ids=[queue.pk for queue in asked["chosen"] or asked["queues"]],
         window=Window(
             limit=PAGE + 1,
             older_than=as_uuid(request.GET.get("before", "")),
             within=Filter(
-                states=[state] if state in JobState.values else None,
-                types=[type_asked] if type_asked else None,
+                states=[asked["state"]] if asked["state"] else None,
+                types=[asked["type"]] if asked["type"] else None,
             ),
         ),
     )
-    return show(
-        request,
-        "dashboard/jobs.html",
-        seat,
-        all_seats,
-        jobs=rows[:PAGE],
-        more=rows[PAGE - 1].id if len(rows) > PAGE else None,
-        queues=queues,
-        chosen=chosen[0] if chosen else None,
-        states=JobState.values,
-        state_asked=state,
-        type_asked=type_asked,
-        is_filtered=bool(chosen or state or type_asked),
-    )
+    return show(request, "dashboard/jobs.html", seat, all_seats, jobs=rows[:PAGE], more=_more(rows), **asked)
+
+
+def _asked(request: Request, queues: list[Queue]) -> dict[str, Any]:
+    """What the address asks for; what it cannot mean is left out."""
+    state = request.GET.get("state", "")
+    return {
+        "queues": queues,
+        "chosen": [queue for queue in queues if str(queue.pk) == request.GET.get("queue")],
+        "states": JobState.values,
+        "state": state if state in JobState.values else "",
+        "type": clean(request.GET.get("type") or request.GET.get("q", "")),
+    }
+
+
+def _more(rows: Sequence[Any]) -> UUID | None:
+    """Where the next page begins, if there is one."""
+    return rows[PAGE - 1].id if len(rows) > PAGE else None
 
 
 @require_GET
@@ -65,7 +67,7 @@ def dead_letters(request: HttpRequest) -> HttpResponse:
     if seat is None:
         return redirect("dashboard:home")
     queues = _queues(seat.project.pk)
-    chosen = [queue for queue in queues if str(queue.pk) == request.GET.get("queue")]
+    chosen = _asked(request, queues)["chosen"]
     ids = [queue.pk for queue in chosen or queues]
     rows = list_dead(queue_ids=ids, limit=PAGE + 1, older_than=as_uuid(request.GET.get("before", "")))
     return show(
@@ -74,9 +76,9 @@ def dead_letters(request: HttpRequest) -> HttpResponse:
         seat,
         all_seats,
         dead=rows[:PAGE],
-        more=rows[PAGE - 1].id if len(rows) > PAGE else None,
+        more=_more(rows),
         queues=queues,
-        chosen=chosen[0] if chosen else None,
+        chosen=chosen,
     )
 
 

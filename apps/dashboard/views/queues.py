@@ -12,7 +12,7 @@ from apps.accounts.models import Role
 from apps.dashboard.selectors.access import queue_seat
 from apps.dashboard.selectors.listing import dead_letters, next_up, running
 from apps.dashboard.selectors.overview import line_of
-from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
+from apps.dashboard.views.shell import Request, actor, attempted, back, clean, page, part, show
 from apps.jobs import services as jobs
 from apps.queues import services as queues
 
@@ -45,7 +45,7 @@ def pause(request: HttpRequest, queue_id: UUID) -> HttpResponse:
     request = cast("Request", request)
     one, seat = queue_seat(request.user, queue_id)
     seat.demand(Role.MEMBER)
-    reason = request.POST.get("reason", "").strip()
+    reason = clean(request.POST.get("reason", ""))
     attempted(
         request,
         lambda: queues.pause(queue=one, actor=actor(request), reason=reason),

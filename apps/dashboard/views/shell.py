@@ -103,6 +103,11 @@ def back(request: HttpRequest, fallback: str) -> str:
     return asked if ours else fallback
 
 
+def clean(text: str) -> str:
+    """What was typed, without what PostgreSQL has no place for."""
+    return text.replace("\0", "").strip()
+
+
 def as_uuid(text: str) -> UUID | None:
     try:
         return UUID(text)

@@ -86,9 +86,9 @@ class JobConsole(Window):
     search_help_text = "A job's id, or the exact name of a type among the live and the dead"
     actions = ("cancel_all", "retry_all", "replay_all")
     row_buttons = ("cancel", "retry", "replay")
-    readonly_fields = ("what", "state_label", "where", "tries", "payload_text", "result_text", "buttons")
+    readonly_fields = ("where", "tries", "payload_text", "result_text", "buttons")
     fieldsets = (
-        (None, {"fields": ("what", "state_label", "where", "tries", "reason", "buttons")}),
+        (None, {"fields": ("id", "type", "where", "state", "reason", "tries", "buttons")}),
         ("When", {"fields": ("created_at", "run_at", "started_at", "deadline_at", "finished_at")}),
         ("Data", {"fields": ("payload_text", "result_text", "labels")}),
         (

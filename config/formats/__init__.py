@@ -1,0 +1,1 @@
+"""How times are written where no page says otherwise."""

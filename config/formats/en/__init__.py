@@ -1,0 +1,1 @@
+"""For every kind of English."""

@@ -1,0 +1,5 @@
+"""Read by Django's localisation (FORMAT_MODULE_PATH)."""
+
+DATETIME_FORMAT = SHORT_DATETIME_FORMAT = "Y-m-d H:i:s"
+DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
+TIME_FORMAT = "H:i:s"

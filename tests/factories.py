@@ -1,6 +1,5 @@
 """Things to work on, each with what it hangs on. Jobs are made by the engine: see tests/acts.py."""
 
-import hashlib
 from datetime import timedelta
 from typing import Any
 
@@ -9,6 +8,7 @@ from factory.declarations import LazyFunction, Sequence, SubFactory
 from factory.django import DjangoModelFactory
 
 from apps.accounts.models import ApiToken, Membership, Organization, Project, Role, TokenKind, User
+from apps.accounts.selectors.tokens import digest, new_text
 from apps.queues.models import Queue, RetryPolicy
 from apps.workers.models import Session, Worker
 
@@ -83,8 +83,8 @@ class ApiTokenFactory(DjangoModelFactory[ApiToken]):
 
     @classmethod
     def _create(cls, model_class: type[ApiToken], *args: Any, **kwargs: Any) -> ApiToken:
-        text = kwargs.pop("text", None) or f"fp_{hashlib.sha256(kwargs['name'].encode()).hexdigest()[:36]}"
-        kwargs |= {"hash": hashlib.sha256(text.encode()).digest(), "hint": text[-4:]}
+        text = kwargs.pop("text", None) or new_text()
+        kwargs |= {"hash": digest(text), "hint": text[-4:]}
         token = model_class.objects.create(*args, **kwargs)
         token.text = text  # type: ignore[attr-defined]
         return token

@@ -58,9 +58,7 @@ def stranger() -> Api:
 
 def token_of(member: Membership, *scopes: str, **fields: Any) -> tuple[Api, ApiToken]:
     """A caller with an API token of a member."""
-    token = ApiTokenFactory.create(
-        user=member.user, organization=member.organization, scopes=list(scopes), **fields
-    )
+    token = ApiTokenFactory.create(user=member.user, organization=member.organization, scopes=list(scopes), **fields)
     return Api(token.text), token
 
 

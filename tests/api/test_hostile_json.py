@@ -107,10 +107,13 @@ def test_a_parameter_given_twice_is_refused(api, queue):
 
 
 def test_a_body_of_another_type_is_refused(api, jobs):
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml"):
-        response = api.client.generic(
-            "POST", f"/api/v1/{jobs}", b'{"type": "echo"}', kind, headers=api.headers
-        )
+    for kind in (
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/xml",
+    ):
+        response = api.client.generic("POST", f"/api/v1/{jobs}", b'{"type": "echo"}', kind, headers=api.headers)
         problem(response, 415, "unsupported_media_type")
 
 

@@ -1,0 +1,137 @@
+"""One tenant with one of everything, and how each endpoint is asked about it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from apps.accounts.models import Organization, Role
+from tests import acts
+from tests.factories import (
+    MembershipFactory,
+    ProjectFactory,
+    QueueFactory,
+    RetryPolicyFactory,
+    SessionFactory,
+    UserFactory,
+)
+
+FILE = "sheet.txt"
+SECRET = "the marker of this tenant's payloads"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The ids of one tenant's things."""
+
+    org: UUID
+    project: UUID
+    policy: UUID
+    queue: UUID
+    idle_queue: UUID
+    queued: UUID
+    scheduled: UUID
+    dead: UUID
+    user: UUID
+
+
+NOWHERE = World(*(uuid7() for _ in fields(World)))
+
+
+def build(organization: Organization, results: Path) -> World:
+    """A queue with a queued, a scheduled and a dead job, another without any, a policy, a member."""
+    project = ProjectFactory.create(organization=organization)
+    queue = QueueFactory.create(project=project)
+    session = SessionFactory.create()
+    dead = acts.enqueue(queue, payload=f'"{SECRET}"')
+    acts.finish(session, acts.take_one(session, queue), outcome="permanent_error", error_class="OSError")
+    queued = acts.enqueue(queue, payload=f'"{SECRET}"')
+    (results / str(queued)).mkdir()
+    (results / str(queued) / FILE).write_text("0123456789")
+    return World(
+        org=organization.pk,
+        project=project.pk,
+        policy=RetryPolicyFactory.create(project=project).pk,
+        queue=queue.pk,
+        idle_queue=QueueFactory.create(project=project).pk,
+        queued=queued,
+        scheduled=acts.enqueue(queue, delay_ms=3_600_000),
+        dead=dead,
+        user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How an endpoint is asked about a world, and what it answers whoever may."""
+
+    path: Callable[[World], str]
+    body: Callable[[], Any] = lambda: None
+    status: int = 200
+
+
+def _newcomer() -> dict[str, str]:
+    return {"email": UserFactory.create().email, "role": "viewer"}
+
+
+# Every route and method of the API. One that is missing here fails test_roles.
+ASKS: dict[tuple[str, str], Ask] = {
+    ("auth-register", "POST"): Ask(
+        lambda w: "auth/register", lambda: {"email": "new@example.com", "password": "a long enough one"}, 201
+    ),
+    ("auth-login", "POST"): Ask(lambda w: "auth/login", lambda: {"email": "no@example.com", "password": "x"}, 401),
+    ("auth-logout", "POST"): Ask(lambda w: "auth/logout", status=204),
+    ("auth-me", "GET"): Ask(lambda w: "auth/me"),
+    ("auth-password", "POST"): Ask(
+        lambda w: "auth/password", lambda: {"current_password": "wrong", "new_password": "a long enough one"}, 401
+    ),
+    ("orgs", "GET"): Ask(lambda w: "orgs"),
+    ("orgs", "POST"): Ask(lambda w: "orgs", lambda: {"name": "Another one"}, 201),
+    ("org", "GET"): Ask(lambda w: f"orgs/{w.org}"),
+    ("org", "PATCH"): Ask(lambda w: f"orgs/{w.org}", lambda: {"name": "Other"}),
+    ("org-members", "GET"): Ask(lambda w: f"orgs/{w.org}/members"),
+    ("org-members", "POST"): Ask(lambda w: f"orgs/{w.org}/members", _newcomer, 201),
+    ("org-member", "PATCH"): Ask(lambda w: f"orgs/{w.org}/members/{w.user}", lambda: {"role": "member"}),
+    ("org-member", "DELETE"): Ask(lambda w: f"orgs/{w.org}/members/{w.user}", status=204),
+    ("org-projects", "GET"): Ask(lambda w: f"orgs/{w.org}/projects"),
+    ("org-projects", "POST"): Ask(lambda w: f"orgs/{w.org}/projects", lambda: {"name": "New"}, 201),
+    ("project", "GET"): Ask(lambda w: f"projects/{w.project}"),
+    ("project", "PATCH"): Ask(lambda w: f"projects/{w.project}", lambda: {"name": "Other"}),
+    ("project-retry-policies", "GET"): Ask(lambda w: f"projects/{w.project}/retry-policies"),
+    ("project-retry-policies", "POST"): Ask(
+        lambda w: f"projects/{w.project}/retry-policies", lambda: {"name": "new"}, 201
+    ),
+    ("retry-policy", "GET"): Ask(lambda w: f"retry-policies/{w.policy}"),
+    ("retry-policy", "PATCH"): Ask(lambda w: f"retry-policies/{w.policy}", lambda: {"max_attempts": 3}),
+    ("retry-policy", "DELETE"): Ask(lambda w: f"retry-policies/{w.policy}", status=204),
+    ("project-queues", "GET"): Ask(lambda w: f"projects/{w.project}/queues"),
+    ("project-queues", "POST"): Ask(lambda w: f"projects/{w.project}/queues", lambda: {"name": "new"}, 201),
+    ("queue", "GET"): Ask(lambda w: f"queues/{w.queue}"),
+    ("queue", "PATCH"): Ask(lambda w: f"queues/{w.queue}", lambda: {"timeout_ms": 5}),
+    ("queue", "DELETE"): Ask(lambda w: f"queues/{w.idle_queue}", status=204),
+    ("queue-pause", "POST"): Ask(lambda w: f"queues/{w.queue}/pause", lambda: {"reason": "x"}),
+    ("queue-resume", "POST"): Ask(lambda w: f"queues/{w.queue}/resume"),
+    ("queue-purge", "POST"): Ask(lambda w: f"queues/{w.queue}/purge"),
+    ("queue-jobs", "POST"): Ask(lambda w: f"queues/{w.queue}/jobs", lambda: {"type": "noop"}, 201),
+    ("queue-jobs-batch", "POST"): Ask(
+        lambda w: f"queues/{w.queue}/jobs/batch", lambda: {"jobs": [{"type": "noop"}]}, 201
+    ),
+    ("queue-dlq-replay", "POST"): Ask(lambda w: f"queues/{w.queue}/dlq/replay"),
+    ("jobs", "GET"): Ask(lambda w: f"jobs?queue={w.queue}"),
+    ("job", "GET"): Ask(lambda w: f"jobs/{w.queued}"),
+    ("job-logs", "GET"): Ask(lambda w: f"jobs/{w.queued}/logs"),
+    ("job-file", "GET"): Ask(lambda w: f"jobs/{w.queued}/files/{FILE}"),
+    ("job-cancel", "POST"): Ask(lambda w: f"jobs/{w.queued}/cancel"),
+    ("job-retry", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/retry"),
+    ("job-replay", "POST"): Ask(lambda w: f"jobs/{w.dead}/replay"),
+    ("dlq", "GET"): Ask(lambda w: f"dlq?project={w.project}"),
+    ("dlq-job", "DELETE"): Ask(lambda w: f"dlq/{w.dead}", status=204),
+    ("dlq-job-replay", "POST"): Ask(lambda w: f"dlq/{w.dead}/replay"),
+    ("workers", "GET"): Ask(lambda w: f"workers?project={w.project}"),
+    ("schema", "GET"): Ask(lambda w: "schema"),
+    ("schema-swagger", "GET"): Ask(lambda w: "schema/swagger"),
+    ("schema-redoc", "GET"): Ask(lambda w: "schema/redoc"),
+}

@@ -1,5 +1,7 @@
 """Whose it is: users, organizations, memberships, projects, tokens, idempotency keys."""
 
+from typing import ClassVar
+
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
 from django.contrib.postgres.fields import ArrayField
@@ -8,7 +10,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from uuid_utils.compat import uuid7
 
-SLUG = r"^[a-z0-9][a-z0-9._-]{0,127}$"
+SLUG = r"^[a-z0-9][a-z0-9._-]{0,127}\Z"
 slug_rule = RegexValidator(SLUG, "Use a-z, 0-9, dot, dash and underscore; at most 128 characters.")
 
 
@@ -38,7 +40,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     date_joined = models.DateTimeField(auto_now_add=True)
 
     USERNAME_FIELD = "email"
-    REQUIRED_FIELDS: list[str] = []
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
     objects = UserManager()
 
     class Meta:

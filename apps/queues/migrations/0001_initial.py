@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                         max_length=128,
                         validators=[
                             django.core.validators.RegexValidator(
-                                "^[a-z0-9][a-z0-9._-]{0,127}$",
+                                "^[a-z0-9][a-z0-9._-]{0,127}\\Z",
                                 "Use a-z, 0-9, dot, dash and underscore; at most 128 characters.",
                             )
                         ],

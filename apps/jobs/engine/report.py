@@ -16,6 +16,7 @@ from apps.sql import Statement, Steps, Verb
 
 # How far back an unknown outcome is looked for: a report is retried for as long as its lease may hold.
 MEMORY = timedelta(days=1)
+LONGEST_MS = 10**12  # a handler may ask for any delay; one the calendar has no day for would fail its whole batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +107,14 @@ report_missing = Verb(missing_steps)
 
 
 def _columns(ended: Sequence[Ended]) -> dict[str, object]:
-    """Turn ends into arrays, in id order so that two batches lock alike; a column without values is sent empty."""
-    ordered = sorted(ended, key=lambda one: one.job_id)
+    """Turn ends into arrays, in id order so that two batches lock alike; a column without values is sent empty.
 
-    def column(name: str) -> list[object]:
+    An attempt named twice ends once, as it was named first: the ledger would hold it twice.
+    """
+    once = {(one.job_id, one.fence): one for one in reversed(ended)}
+    ordered = sorted(once.values(), key=lambda one: one.job_id)
+
+    def column(name: str) -> list[Any]:
         values = [getattr(one, name) for one in ordered]
         return values if any(value is not None for value in values) else []
 
@@ -121,7 +126,7 @@ def _columns(ended: Sequence[Ended]) -> dict[str, object]:
         "outcomes": [one.outcome for one in ordered],
         "ledger_ids": [uuid7() for _ in ordered],
         "results": column("result"),
-        "delays_ms": column("delay_ms"),
+        "delays_ms": [None if ms is None else min(max(ms, 0), LONGEST_MS) for ms in column("delay_ms")],
         "error_classes": column("error_class"),
         "error_messages": column("error_message"),
         "tracebacks": column("traceback"),

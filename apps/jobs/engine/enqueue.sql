@@ -45,7 +45,12 @@ placed AS (
         timed.aging,
         timed.timeout_ms,
         timed.retry_policy_id,
-        coalesce(timed.max_attempts, policy.max_attempts, %(default_attempts)s::smallint),
+        -- so many listed intervals are so many retries; least() passes over the NULL of other kinds
+        coalesce(
+            timed.max_attempts,
+            least(policy.max_attempts, cardinality(policy.intervals_ms) + 1),
+            %(default_attempts)s::smallint
+        ),
         coalesce(timed.max_losses, policy.max_losses, 3),
         100,
         coalesce(timed.pending, 0),

@@ -92,9 +92,13 @@ onward AS (
             CASE
                 WHEN policy.id IS NULL AND %(intervals_ms)s::bigint [] IS NULL THEN 'exponential'
                 ELSE coalesce(policy.kind, 'intervals')
-            END AS kind,
+            END AS kind
+    ) AS form
+    CROSS JOIN LATERAL (
+        SELECT
+            form.kind,
             coalesce(policy.base_delay_ms, 1000) AS base,
-            coalesce(policy.max_delay_ms, 300000) AS ceiling,
+            CASE form.kind WHEN 'intervals' THEN 1000000000000 ELSE coalesce(policy.max_delay_ms, 300000) END AS ceiling,
             coalesce(policy.jitter, %(intervals_ms)s::bigint [] IS NULL) AS jitter,
             CASE WHEN policy.id IS NULL THEN %(intervals_ms)s::bigint [] ELSE policy.intervals_ms END AS intervals,
             greatest(verdict.attempt, 1)::float8 AS n

@@ -32,6 +32,8 @@ said AS (
         %(told_ids)s::uuid [], %(stages)s::text [], %(dones)s::bigint [], %(totals)s::bigint [], %(notes)s::text []
     ) AS told (job_id, stage, done, total, note)
     INNER JOIN held ON told.job_id = held.id
+    INNER JOIN known ON held.id = known.id AND held.fence = known.fence
+    WHERE EXISTS (SELECT FROM beat)
     ORDER BY told.job_id
     ON CONFLICT (job_id) DO UPDATE
     SET stage = excluded.stage, done = excluded.done, total = excluded.total, note = excluded.note, at = excluded.at

@@ -8,6 +8,9 @@ from django.db import connection
 
 from apps.audit.models import Outbox
 from apps.audit.record import Actor
+from apps.jobs.engine.promote import promote
+from apps.jobs.engine.reap import reap
+from apps.jobs.engine.report import Reported
 from apps.jobs.models import Attempt, Job
 from apps.jobs.selectors import find
 from apps.queues.models import Queue
@@ -17,9 +20,14 @@ from tests import acts
 ANN = Actor(name="ann@example.com", request_id="request-1")
 
 
-def look(job_id: UUID) -> Job:
-    """The job as it is now, on whichever shelf."""
+def look(job_id: UUID) -> Any:
+    """The Job as it is now, on whichever shelf; Any, since a test knows which of its times are set."""
     return find(job_id)
+
+
+def row(job_id: UUID) -> dict[str, Any]:
+    """Every column of the job, to be compared."""
+    return dict(Job.objects.filter(id=job_id).values().get())
 
 
 def state(job_id: UUID) -> str:
@@ -78,3 +86,42 @@ def run(text: str, params: Any = None) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(text, params)
         return cursor.fetchall() if cursor.description else []
+
+
+def wait_of(done: Reported) -> timedelta:
+    """How long a job waits after the attempt that was just reported."""
+    assert done.run_at is not None
+    return done.run_at - ledger(done.job_id)[-1].finished_at
+
+
+def let_lapse(session: Session) -> None:
+    """The session has been silent for its lease: a short one, as a server that has just started spares everyone for one."""
+    run("UPDATE workers_session SET lease_seconds = least(lease_seconds, 0.01) WHERE id = %s", [session.pk])
+    acts.fall_silent(session)
+
+
+def overrun(job_id: UUID, seconds: float) -> None:
+    """The attempt is past its deadline by so much."""
+    run(
+        "UPDATE jobs_job_live SET deadline_at = clock_timestamp() - %s::interval WHERE id = %s",
+        [timedelta(seconds=seconds), job_id],
+    )
+
+
+def as_if_tried(job_id: UUID, attempts: int) -> None:
+    """So many attempts have been made already."""
+    run(
+        "UPDATE jobs_job_live SET attempt = %(n)s, fence = greatest(fence, %(n)s) WHERE id = %(id)s",
+        {"n": attempts, "id": job_id},
+    )
+
+
+def reap_all() -> list[Reported]:
+    """One sweep by a reaper that has known its server for ever."""
+    return reap(calm_seconds=1e9)
+
+
+def come_round(job_id: UUID) -> None:
+    """A job that waits for its time, or its retry, has its time come."""
+    acts.make_due(job_id)
+    promote(limit=1000)

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -110,7 +111,7 @@ def test_two_backlogs_share_the_slots(queue, session):
 @pytest.mark.parametrize("state", ["scheduled", "blocked", "awaiting_approval"])
 def test_a_job_that_waits_for_something_is_not_claimed(queue, session, state):
     parent = enqueue(queue, type="pong")
-    waits = {
+    waits: dict[str, dict[str, Any]] = {
         "scheduled": {"delay_ms": 60_000},
         "blocked": {"depends_on": [parent]},
         "awaiting_approval": {"requires_approval": True},
@@ -149,7 +150,7 @@ def test_a_pause_ends_by_itself_when_its_time_has_passed(queue, session):
     assert len(ask(session, queue).jobs) == 1
 
 
-GONE = {
+GONE: dict[str, dict[str, Any]] = {
     "draining": {"draining": True},
     "lapsed": {"lease_expires_at": timezone.now() - timedelta(seconds=1)},
     "fenced": {"fenced_at": timezone.now()},

@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -110,18 +111,18 @@ def test_a_million_characters_are_refused(queue):
 
 
 def test_a_deep_payload_is_refused_before_it_breaks_anything(queue):
-    deep: list = []
+    deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
     assert_refused(queue, deep, "Nested deeper")
-    fits: list = []
+    fits: list[Any] = []
     for _ in range(settings.JSON_MAX_DEPTH - 2):
         fits = [fits]
     assert submit(queue, fits).payload == fits
 
 
 def test_a_payload_that_holds_itself_is_refused(queue):
-    loop: list = []
+    loop: list[Any] = []
     loop.append(loop)
     assert_refused(queue, loop, "Nested deeper")
 

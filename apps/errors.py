@@ -13,7 +13,9 @@ Refusal                          400
 │   ├── NotReplayable
 │   ├── IdempotencyMismatch
 │   ├── IdempotencyInFlight
-│   └── InUse
+│   ├── InUse
+│   ├── CursorTooOld
+│   └── CursorAhead
 ├── Gone                         410
 ├── TooLarge                     413
 ├── TooManyRequests              429
@@ -132,6 +134,18 @@ class InUse(Conflict):
     """Something else still uses this."""
 
     code = "in_use"
+
+
+class CursorTooOld(Conflict):
+    """The events after this cursor are no longer held; start again from the oldest one that is."""
+
+    code = "cursor_too_old"
+
+
+class CursorAhead(Conflict):
+    """This cursor is not of this log's history; start again from its head."""
+
+    code = "cursor_ahead"
 
 
 class Gone(Refusal):

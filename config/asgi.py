@@ -2,15 +2,13 @@
 
 import os
 from importlib import import_module
-from importlib.util import find_spec
+from typing import Any
 
-from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
 from channels.security.websocket import OriginValidator
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.core.management.base import BaseCommand
-from django.urls import URLPattern
 
 from config import embedded
 
@@ -21,13 +19,14 @@ BaseCommand().check(tags=["fencepost"])  # servers run no checks by themselves, 
 embedded.ensure()
 
 
-def _routes() -> list[URLPattern]:
-    """What the app of events offers; imported after Django is set up, for consumers import models."""
-    if find_spec("apps.events.urls") is None:
-        return []
-    return list(getattr(import_module("apps.events.urls"), "websocket_urlpatterns", []))
+# A token says who calls; a cookie comes along on its own, so that pages of other sites must be kept out.
+routes = URLRouter(import_module("apps.events.urls").websocket_urlpatterns)
+from_pages = OriginValidator(routes, [*settings.ALLOWED_HOSTS, *settings.ALLOWED_ORIGINS])
 
 
-origins = [*settings.ALLOWED_HOSTS, *settings.ALLOWED_ORIGINS]
-sockets = OriginValidator(AuthMiddlewareStack(URLRouter(_routes())), origins)
+async def sockets(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    has_token = any(name.startswith("fencepost.token.") for name in scope.get("subprotocols", []))
+    await (routes if has_token else from_pages)(scope, receive, send)
+
+
 application = ProtocolTypeRouter({"http": http, "websocket": sockets})

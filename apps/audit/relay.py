@@ -13,7 +13,6 @@ import psycopg
 
 from apps.sql import Statement
 
-CHANNEL = "fencepost_events"
 LIMIT = 1000  # facts moved by one statement
 PACK = 1000  # jobs, about, that share one event
 ROUNDS = 100  # statements of one call

@@ -12,6 +12,7 @@ from django.utils import timezone
 from apps.audit import relay as module
 from apps.audit.models import Event, Head, Outbox
 from apps.audit.relay import relay, relay_on
+from apps.audit.tail.live import CHANNEL
 from apps.sql import listen, open_async
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import ProjectFactory, QueueFactory
@@ -177,7 +178,7 @@ async def test_from_a_loop_it_tells_those_who_listen(own_database):
     project = await sync_to_async(lambda: QueueFactory.create().project)()
     await sync_to_async(fact)(project, uuid4())
     async with await open_async() as ears, await open_async() as hand:
-        await listen(ears, module.CHANNEL)
+        await listen(ears, CHANNEL)
         assert await relay_on(hand) == 1
         heard = [one.payload async for one in ears.notifies(timeout=5, stop_after=1)]
     assert heard == [str(project.pk)]

@@ -58,6 +58,8 @@ class _Notifier:
                     self.ready.wait()
                 queues, self.asked = self.asked, set()
             if not queues:
+                if connection is not None:
+                    connection.close()
                 return
             try:
                 connection = connection if connection and not connection.closed else open_own()
@@ -89,3 +91,12 @@ def _current() -> _Notifier:
         if _notifier is None or _notifier.pid != os.getpid():
             _notifier = _Notifier()
         return _notifier
+
+
+def hush() -> None:
+    """Send what is left and end this process's notifier; the next wake-up starts another."""
+    global _notifier
+    with _making:
+        if _notifier is not None:
+            _notifier.close()
+            _notifier = None

@@ -9,10 +9,12 @@ from django.conf import settings
 
 from apps.handlers import Loop
 from apps.jobs.engine import server
+from apps.jobs.engine.partition import partition
 from apps.jobs.engine.promote import LIMIT, next_due, promote
 from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
 from apps.jobs.engine.reap import reap
 from apps.jobs.engine.wake import payload, wake_statement
+from apps.jobs.engine.wake_left import wake_left
 
 type Connection = psycopg.AsyncConnection[Any]
 
@@ -63,7 +65,20 @@ async def reap_silent(connection: Connection) -> float:
 
 _reaper = Reaper()
 
+
+async def wake_what_is_left(connection: Connection) -> None:
+    """Wake the dependents that one transaction could not, of very wide fan-outs."""
+    await wake_left.on(connection)
+
+
+def cut_days() -> None:
+    """Keep the partitions ahead of the days."""
+    partition()
+
+
 LOOPS = [
     Loop("promote", promote_due, seconds=PROMOTE_SECONDS),
     Loop("reap", reap_silent, seconds=REAP_SECONDS),
+    Loop("dependents", wake_what_is_left, seconds=30),
+    Loop("partitions", cut_days, seconds=3600),
 ]

@@ -166,6 +166,9 @@ class Dependency(models.Model):
         verbose_name_plural = "dependencies"
         indexes = [
             models.Index(fields=["child_id"], name="dependency_of_child"),
+            models.Index(
+                fields=["parent_id"], condition=Q(settled_at=None), name="dependency_unsettled"
+            ),  # wake_left.sql
         ]
 
     def __str__(self) -> str:

@@ -300,7 +300,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "dependencies",
-                "indexes": [models.Index(fields=["child_id"], name="dependency_of_child")],
+                "indexes": [
+                    models.Index(fields=["child_id"], name="dependency_of_child"),
+                    models.Index(
+                        condition=models.Q(("settled_at", None)), fields=["parent_id"], name="dependency_unsettled"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(

@@ -1,0 +1,86 @@
+"""Each benchmark, small: it says what it should, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connections
+
+pytestmark = pytest.mark.bench
+
+KEYS = {
+    "enqueue": {
+        "one_by_one_per_second",
+        "bulk_per_second",
+        "floor_one_by_one_per_second",
+        "floor_bulk_per_second",
+        "ratio_to_floor",
+        "bulk_ratio_to_floor",
+    },
+    "drain": {"jobs_per_second", "floor_per_second", "ratio_to_floor"},
+    "cost": {"run_wal_bytes", "run_commits", "run_db_ms", "enqueue_wal_bytes", "relay_wal_bytes"},
+    "latency": {"p50_ms", "p95_ms", "p99_ms"},
+    "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
+}
+
+
+@pytest.fixture
+def server() -> Iterator[psycopg.Connection]:
+    at = connections.settings["default"]
+    params = {"host": at["HOST"], "port": at["PORT"], "user": at["USER"], "password": at["PASSWORD"]}
+    with psycopg.connect(dbname="postgres", autocommit=True, **params) as connection:
+        yield connection
+
+
+def start(*flags: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "bench", *flags],
+        cwd=settings.BASE_DIR,
+        env=os.environ | {"DEBUG": "true"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def databases(server: psycopg.Connection, pid: int) -> list[str]:
+    rows = server.execute("SELECT datname FROM pg_database WHERE datname LIKE %s", (f"bench\\_{pid}\\_%",))
+    return [name for [name] in rows]
+
+
+@pytest.mark.parametrize("what", KEYS)
+def test_it_prints_its_figures_and_drops_its_database(server, what):
+    process = start(what, "--jobs", "200", "--rounds", "1", "--json")
+    out, err = process.communicate(timeout=180)
+    assert process.returncode == 0, err
+    printed = json.loads(out)
+    assert printed.keys() == KEYS[what] | {"unit", "settings", "postgres", "load"}
+    # Bytes are of the whole server: what others write meanwhile may be more than an idle worker's subtraction.
+    assert all(printed[key] > 0 for key in KEYS[what] if not key.endswith("wal_bytes"))
+    assert databases(server, process.pid) == []
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_drops_its_database_and_ends_its_worker_when_it_is_interrupted(server, ending):
+    process = start("latency", "--jobs", "100000", "--json")
+    children: list[psutil.Process] = []
+    until = time.monotonic() + 60
+    while not children:
+        assert process.poll() is None
+        assert time.monotonic() < until
+        children = psutil.Process(process.pid).children(recursive=True)
+    assert len(databases(server, process.pid)) == 1
+    process.send_signal(ending)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert out == ""
+    assert databases(server, process.pid) == []
+    assert not any(child.is_running() for child in children)

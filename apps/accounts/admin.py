@@ -84,6 +84,7 @@ class MembersInline(TabularInline):
     model = Membership
     fields = ("user", "role", "created_at")
     readonly_fields = fields
+    ordering = ("created_at", "id")
     extra = 0
     can_delete = False
     per_page: Any = 25

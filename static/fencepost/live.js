@@ -9,6 +9,7 @@ export function follow({ sayAll }) {
   const pulse = document.querySelector("[data-pulse]");
   const held = document.querySelector("[data-held]");
   let after = box.dataset.after;
+  let timeline = ""; // of the database: after a failover to a copy that lagged, numbers begin anew
   let tries = 0;
   let polling;
 
@@ -80,21 +81,25 @@ export function follow({ sayAll }) {
     const url = new URL(box.dataset.stream, location.href);
     url.protocol = url.protocol.replace("http", "ws");
     if (after) url.searchParams.set("after", after);
+    if (timeline) url.searchParams.set("timeline", timeline);
     const socket = new WebSocket(url);
-    socket.onopen = () => {
+    const begun = (hello) => {
       tries = 0;
+      timeline = hello.timeline ?? "";
+      after = String(hello.after);
       clearInterval(polling);
       polling = undefined;
       show("live", "live", "Changes show up as they happen");
     };
     socket.onmessage = (message) => {
       const frame = JSON.parse(message.data);
+      if (frame.kind === "hello") return begun(frame);
       if (frame.seq != null) after = String(frame.seq);
       gather(frame.job_id);
     };
     socket.onclose = (event) => {
       if (FINAL_CLOSES.includes(event.code)) return poll("Your session ended or this project is no longer yours");
-      if (event.code === RESTART) { after = ""; refreshAll(); }
+      if (event.code === RESTART) { after = timeline = ""; refreshAll(); }
       tries += 1;
       if (tries > 2) poll("The event stream does not answer; trying again");
       setTimeout(connect, Math.min(15000, 400 * 2 ** tries) * (0.7 + Math.random() * 0.6));

@@ -24,17 +24,17 @@ def enter(project: Project) -> Enter:
 
 
 @pytest.fixture
-def viewer(enter) -> Client:
+def viewer(enter: Enter) -> Client:
     return enter(Role.VIEWER)
 
 
 @pytest.fixture
-def member(enter) -> Client:
+def member(enter: Enter) -> Client:
     return enter(Role.MEMBER)
 
 
 @pytest.fixture
-def admin(enter) -> Client:
+def admin(enter: Enter) -> Client:
     return enter(Role.ADMIN)
 
 

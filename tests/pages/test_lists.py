@@ -28,7 +28,8 @@ def test_filters_are_in_the_address(viewer, queue, session, project):
 
 def test_pages_follow_each_other_without_gap_or_repeat(viewer, queue):
     made = [str(acts.enqueue(queue)) for _ in range(120)]
-    seen, address = [], "/jobs"
+    seen: list[str] = []
+    address: str | None = "/jobs"
     while address:
         response = viewer.get(address)
         seen += ids(response)

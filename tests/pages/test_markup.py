@@ -61,7 +61,7 @@ def test_it_is_text_on_every_page(text, client, organization, session, settings,
 def _jobs(queue, session, text):
     job_id = acts.enqueue(queue, type=text, payload='{"a": 1}', labels='{"tag": "x"}', unique_key=text)
     dead = acts.enqueue(queue, type=text)
-    offers = {text: None}
+    offers: dict[str, int | None] = {text: None}
     for one in acts.take(session, queue, offers=offers):
         JobLog.objects.create(
             job_id=one.job_id, fence=one.fence, line=1, at=timezone.now(), attempt=1, level=text, message=text

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
+
 from apps.accounts.models import Project, Role, User
 from apps.accounts.selectors.callers import caller_of_user
 from apps.accounts.selectors.reach import projects, reachable, role_of
+from apps.audit.models import Head
 from apps.errors import Forbidden, NotFound
 from apps.jobs.models import Job
 from apps.jobs.selectors import find
@@ -56,8 +59,12 @@ def queue_seat(user: User, queue_id: UUID) -> tuple[Queue, Seat]:
 
 
 def job_seat(user: User, job_id: UUID) -> tuple[Job, Seat]:
-    """A job, without its payload and result, and the seat from which it is seen."""
-    rows = Job.objects.select_related("queue__project__organization", "retry_policy").defer("payload", "result")
+    """A job, without its payload and result, and the seat from which it is seen.
+
+    Its `seq` is the number after which the stream tells what this very look did not see yet.
+    """
+    rows = Job.objects.annotate(seq=Subquery(Head.objects.filter(pk=OuterRef("queue__project")).values("seq")))
+    rows = rows.select_related("queue__project__organization", "retry_policy").defer("payload", "result")
     mine = reachable(rows, caller_of_user(user), project="queue__project", organization="queue__project__organization")
     job = find(job_id, among=mine)
     return job, Seat(job.queue.project, role_of(job))

@@ -44,7 +44,8 @@ class Api:
 
 def login_of(user: User) -> Api:
     """A caller with the token that a login answers."""
-    return Api(ApiTokenFactory.create(kind=TokenKind.LOGIN, user=user, organization=None, scopes=[]).text)
+    token: Any = ApiTokenFactory.create(kind=TokenKind.LOGIN, user=user, organization=None, scopes=[])
+    return Api(token.text)
 
 
 def someone(organization: Organization, role: Role) -> Api:
@@ -58,7 +59,9 @@ def stranger() -> Api:
 
 def token_of(member: Membership, *scopes: str, **fields: Any) -> tuple[Api, ApiToken]:
     """A caller with an API token of a member."""
-    token = ApiTokenFactory.create(user=member.user, organization=member.organization, scopes=list(scopes), **fields)
+    token: Any = ApiTokenFactory.create(
+        user=member.user, organization=member.organization, scopes=list(scopes), **fields
+    )
     return Api(token.text), token
 
 

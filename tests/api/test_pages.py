@@ -192,14 +192,17 @@ def test_dead_letters_are_pages_with_their_last_error(api, queue, session):
 
 
 def test_a_dead_letter_says_what_stands_in_its_way(api, queue, session):
-    first = acts.enqueue(queue, unique_key="k")
-    child = acts.enqueue(queue, depends_on=[first])
-    acts.finish(session, acts.take_one(session, queue), outcome="permanent_error", error_class="OSError")
+    rival, parent = acts.enqueue(queue, unique_key="k"), acts.enqueue(queue)
+    child = acts.enqueue(queue, depends_on=[parent])
+    acts.finish(session, *acts.take(session, queue), outcome="permanent_error", error_class="OSError")
     heir = acts.enqueue(queue, unique_key="k")
-    [row] = api.get(f"dlq?queue={queue.pk}").json()["results"]
-    assert not row["replayable"]
-    assert set(row["blocked_by"]) == {str(child), str(heir)}
-    assert problem(api.post(f"dlq/{first}/replay"), 409, "key_taken")["job_id"] == str(heir)
+    rows = api.get(f"dlq?queue={queue.pk}").json()["results"]
+    assert not any(row["replayable"] for row in rows)
+    assert {row["job"]: row["blocked_by"] for row in rows} == {str(rival): [str(heir)], str(parent): [str(child)]}
+    assert problem(api.post(f"dlq/{rival}/replay"), 409, "key_taken")["job_id"] == str(heir)
+    assert problem(api.post(f"dlq/{parent}/replay"), 409, "not_replayable")["descendants"] == [str(child)]
+    assert api.post(f"dlq/{parent}/replay", {"revive_descendants": True}).json()["state"] == "queued"
+    assert api.get(f"jobs/{child}").json()["state"] == "blocked"
 
 
 def test_one_tenants_markers_stand_in_no_list_of_another(api, queue):

@@ -68,7 +68,7 @@ def test_every_route_has_a_rule_and_an_ask():
 
 
 def test_every_endpoint_is_one_of_ours():
-    names = {one.route for one in _below(Endpoint) if getattr(one, "route", None)}
+    names = {vars(one)["route"] for one in _below(Endpoint) if "route" in vars(one)}
     assert names == set(RULES) - {"schema", "schema-swagger", "schema-redoc"}
 
 

@@ -87,6 +87,7 @@ def tells(
     ask: type[serializers.Serializer[Any]] | None = None,
     answer: Any = None,
     status: int = 200,
+    kind: str = "",
     asks: Any = None,
     example: Any = None,
     query: type[serializers.Serializer[Any]] | None = None,
@@ -95,7 +96,7 @@ def tells(
     refusals: tuple[int, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Say what a method takes and answers, with an example of each; its docstring is the description."""
-    answers: dict[int, Any] = {status: answer}
+    answers: dict[Any, Any] = {(status, kind) if kind else status: answer}
     if keyed:
         answers[200] = answer
     examples = [OpenApiExample("Request", asks, request_only=True)] if asks is not None else []

@@ -46,14 +46,14 @@ class RangeNotSatisfiable(Refusal):
 class File(Endpoint):
     route = "job-file"
 
-    @tells("Read a file a job saved", answer=OpenApiTypes.BINARY, refusals=(416,))
+    @tells("Read a file a job saved", answer=OpenApiTypes.BINARY, kind="application/octet-stream", refusals=(416,))
     def get(self, request: Request, job: UUID, name: str) -> HttpResponseBase:
-        """Honours a Range of bytes: 206, or 416 outside the file."""
+        """Honours a Range of bytes: 206 with a part, or 416 outside the file. The type is the file's."""
         found = self.allow(find(job, among=reachable_jobs(self.caller)))
         if self.role.level < Role(found.queue.hide_payloads_below or found.queue.project.hide_payloads_below).level:
             raise Forbidden("Your role does not see what jobs of this queue made.")
         # Compared with the names there are, never joined to a path: nothing a caller writes can lead elsewhere.
-        path = next((path for path in detail.files(job) if path.name == name and not path.is_symlink()), None)
+        path = next((path for path in detail.files(job) if path.name == name), None)
         if path is None:
             raise NotFound
         return _safe(_answer(path, request.headers.get("Range", "")), path)

@@ -108,9 +108,14 @@ def files(job_id: UUID) -> list[Path]:
     """The files a job saved."""
     folder = Path(settings.RESULTS_DIR) / str(job_id)
     try:
-        return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))[:FILES_MAX]
+        return sorted(path for path in folder.iterdir() if _is_plain(path))[:FILES_MAX]
     except OSError:
         return []
+
+
+def _is_plain(path: Path) -> bool:
+    """A handler's links could lead out of its folder."""
+    return path.is_file() and not path.is_symlink() and not path.name.startswith(".")
 
 
 def _relatives(ids: Iterable[UUID], *, since: datetime) -> list[Relative]:

@@ -1,0 +1,76 @@
+"""What a request costs in statements, however long the list; BEGIN, COMMIT and savepoints aside."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import Role
+from tests import acts
+from tests.api.caller import Api, token_of
+from tests.factories import MembershipFactory, QueueFactory
+
+pytestmark = pytest.mark.django_db
+FRAMES = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE SAVEPOINT")
+
+
+@pytest.fixture
+def program(organization) -> Api:
+    """An API token that was used within the minute: noting its use costs one statement a minute."""
+    api, _ = token_of(MembershipFactory.create(organization=organization, role=Role.MEMBER), "operate")
+    api.get("auth/me")
+    return api
+
+
+def cost(call: Callable[[], Any], status: int = 200) -> int:
+    with CaptureQueriesContext(connection) as sent:
+        answer = call()
+    assert answer.status_code == status, answer.content
+    return len([one for one in sent.captured_queries if not one["sql"].startswith(FRAMES)])
+
+
+def test_a_job_takes_three_statements_and_four_with_a_key(program, jobs):
+    assert cost(lambda: program.post(jobs, {"type": "echo", "labels": {"a": "b"}}), 201) == 3
+    assert cost(lambda: program.post(jobs, {"type": "echo"}, key="k"), 201) == 4
+    assert cost(lambda: program.post(jobs, {"type": "echo", "unique_key": "u"}), 201) == 3
+
+
+def test_a_thousand_jobs_take_four_statements(program, jobs):
+    assert cost(lambda: program.post(f"{jobs}/batch", {"jobs": [{"type": "echo"}] * 1000}), 201) == 4
+
+
+@pytest.mark.parametrize("count", [1, 60])
+def test_lists_take_three_statements_whatever_the_page(program, queue, session, count):
+    for _ in range(3):
+        QueueFactory.create(project=queue.project)
+    for _ in range(count):
+        acts.enqueue(queue)
+    acts.finish(session, *acts.take(session, queue), outcome="permanent_error", error_class="OSError")
+    for path in (
+        f"jobs?queue={queue.pk}&limit=200",
+        f"jobs?project={queue.project_id}&limit=200",
+        f"dlq?project={queue.project_id}",
+        f"projects/{queue.project_id}/queues",
+        f"projects/{queue.project_id}/retry-policies",
+        f"orgs/{queue.project.organization_id}/members",
+        f"orgs/{queue.project.organization_id}/projects",
+        "orgs",
+    ):
+        assert cost(partial(program.get, path)) <= 3, path
+
+
+def test_workers_take_four(program, queue, session):
+    acts.enqueue(queue)
+    acts.take(session, queue)
+    assert cost(lambda: program.get(f"workers?queue={queue.pk}")) <= 4
+
+
+def test_a_whole_job_takes_a_dozen(program, queue, session):
+    parent = acts.enqueue(queue)
+    child = acts.enqueue(queue, depends_on=[parent])
+    acts.finish(session, acts.take_one(session, queue))
+    acts.take_one(session, queue)
+    assert cost(lambda: program.get(f"jobs/{child}")) <= 12

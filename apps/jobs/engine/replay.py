@@ -1,77 +1,96 @@
 """Dead letters run again, as new generations of the same jobs; their ledger stays."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from apps.errors import Gone, KeyTaken, NotReplayable
+from apps.errors import Conflict, KeyTaken, NotReplayable
 from apps.jobs.engine.enqueue_parents import day_of
 from apps.sql import Statement, Steps, Verb
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
+    """Where a job now waits; without a `state` it could not come back: its unique key is taken."""
+
     job_id: UUID
     queue_id: UUID
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    job_id: UUID
-    queue_id: UUID
-    holder: UUID | None
+    state: str | None
+    unique_key: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Descendant:
     job_id: UUID
     state: str | None
-    parents: list[UUID]
+    failed: list[UUID]  # those of its parents that failed
 
 
-_replay = Statement.beside(__file__, Replayed)
-_hold = Statement.beside(__file__, _Held, "replay_hold")
+_hold = Statement.beside(__file__, lambda job_id: job_id, "replay_hold")
+_parents = Statement.beside(__file__, lambda job_id: job_id, "replay_parents")
 _family = Statement.beside(__file__, _Descendant, "replay_family")
-_revive = Statement.beside(__file__, lambda job_id: job_id, "replay_revive")
+_replay = Statement.beside(__file__, Replayed)
+_revive = Statement.beside(__file__, Replayed, "replay_revive")
 _reopen = Statement.beside(__file__, lambda job_id: job_id, "replay_reopen")
+_holders = Statement.beside(__file__, lambda queue_id, unique_key, job_id, state: job_id, "enqueue_holders")
 
 
 def replay_steps(*, delays_ms: Mapping[UUID, int], revive_descendants: bool = False) -> Steps[list[Replayed]]:
     """Replay dead letters (id → milliseconds until they may run).
 
     Jobs that are no dead letters (any more) are missing from the answer. Raises KeyTaken naming the
-    live job that holds a unique key, NotReplayable naming cancelled descendants that would be left
-    behind (unless they are revived too), Gone when such a descendant has been pruned.
+    live job that holds a unique key, and NotReplayable naming the cancelled descendants that would be
+    left behind (unless they are revived too) or that have been pruned.
     """
-    held: list[_Held] = yield from _hold.ask(ids=sorted(delays_ms))
-    for row in held:
-        if row.holder:
-            raise KeyTaken(f"Job {row.holder} holds the unique key of {row.job_id}.", job_id=str(row.holder))
-    ids = [row.job_id for row in held]
+    ids: list[UUID] = yield from _hold.ask(ids=sorted(delays_ms))
     if not ids:
         return []
+    yield from _parents.ask(ids=ids)
     family: list[_Descendant] = yield from _family.ask(ids=ids)
-    _refuse_orphans(family, revive_descendants)
-    rows = yield from _replay.ask(ids=ids, delays_ms=[delays_ms[job_id] for job_id in ids])
-    yield from _reopen.ask(ids=ids)
-    if family:
-        yield from _revive_all(ids, family)
+    left = _left_behind(ids, family)
+    _refuse_orphans(left, revive_descendants)
+    rows: list[Replayed] = yield from _replay.ask(ids=ids, delays_ms=[delays_ms[job_id] for job_id in ids])
+    yield from _refuse_taken(rows)
+    revived = [one.job_id for one in left]
+    if revived:
+        yield from _refuse_taken((yield from _revive.ask(ids=revived, since=min(map(day_of, revived)))))
+    yield from _reopen.ask(ids=[*ids, *revived])
     return rows
 
 
-def _refuse_orphans(family: list[_Descendant], revive_descendants: bool) -> None:  # noqa: FBT001
-    left = [str(one.job_id) for one in family]
-    if left and not revive_descendants:
-        raise NotReplayable(f"Cancelled descendants would be left behind: {', '.join(left)}.", descendants=left)
-    pruned = [str(one.job_id) for one in family if one.state is None]
+def _left_behind(ids: Collection[UUID], family: Sequence[_Descendant]) -> list[_Descendant]:
+    """Leave out whoever another failed parent dooms all the same, and whoever hangs on those."""
+    left = {one.job_id: one for one in family}
+    children: dict[UUID, list[UUID]] = defaultdict(list)
+    for one in family:
+        for parent in one.failed:
+            children[parent].append(one.job_id)
+    doomed = [parent for parent in children if parent not in left and parent not in ids]
+    while doomed:
+        doomed += [child for child in children[doomed.pop()] if left.pop(child, None)]
+    return list(left.values())
+
+
+def _refuse_orphans(left: Sequence[_Descendant], revive_descendants: bool) -> None:  # noqa: FBT001
+    names = [str(one.job_id) for one in left]
+    if names and not revive_descendants:
+        raise NotReplayable(f"Cancelled descendants would be left behind: {', '.join(names)}.", descendants=names)
+    pruned = [str(one.job_id) for one in left if one.state is None]
     if pruned:
-        raise Gone(f"Descendants have been pruned: {', '.join(pruned)}.", descendants=pruned)
+        raise NotReplayable(f"Descendants have been pruned: {', '.join(pruned)}.", descendants=pruned)
 
 
-def _revive_all(ids: list[UUID], family: list[_Descendant]) -> Steps[None]:
-    descendants = [one.job_id for one in family]
-    yield from _revive.ask(ids=descendants, parents=[*ids, *descendants], since=min(map(day_of, descendants)))
+def _refuse_taken(rows: Sequence[Replayed]) -> Steps[None]:
+    lost = [row for row in rows if row.state is None]
+    if not lost:
+        return
+    holders: list[UUID] = yield from _holders.ask(
+        queue_ids=[row.queue_id for row in lost], unique_keys=[row.unique_key for row in lost]
+    )
+    if not holders:
+        raise Conflict("The holder of a unique key has just ended; try again.")
+    raise KeyTaken(f"Job {holders[0]} holds the unique key of {lost[0].job_id}.", job_id=str(holders[0]))
 
 
 replay = Verb(replay_steps)

@@ -1,5 +1,5 @@
 -- Move dead letters back to the live shelf as new generations: attempts start again, the ledger stays.
--- The caller holds them and has looked at their keys and descendants in this transaction.
+-- The caller holds them and has looked at their descendants. One whose unique key is taken comes back without a state.
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 
 asked AS MATERIALIZED (
@@ -42,6 +42,8 @@ placed AS (
     FROM taken
     CROSS JOIN clock
     CROSS JOIN LATERAL (SELECT clock.now + taken.delay_ms * interval '1 millisecond' AS at) AS due
+    ORDER BY taken.unique_key, taken.id
+    ON CONFLICT (queue_id, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
     RETURNING id, queue_id, state
 ),
 
@@ -53,4 +55,6 @@ told AS (
     GROUP BY queue.project_id, placed.queue_id, placed.state
 )
 
-SELECT id, queue_id, state FROM placed;
+SELECT taken.id, taken.queue_id, placed.state, taken.unique_key
+FROM taken
+LEFT JOIN placed ON taken.id = placed.id;

@@ -1,10 +1,5 @@
--- Hold dead letters, with whoever now holds the unique key each of them would need.
-SELECT
-    job.id, job.queue_id,
-    (
-        SELECT live.id FROM jobs_job_live AS live
-        WHERE live.queue_id = job.queue_id AND live.unique_key = job.unique_key
-    ) AS holder
+-- Hold dead letters in id order: two replays of one take turns, and the second finds it gone.
+SELECT job.id
 FROM jobs_job_dead AS job
 WHERE job.id = ANY(%(ids)s::uuid [])
 ORDER BY job.id

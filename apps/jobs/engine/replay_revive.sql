@@ -1,11 +1,13 @@
--- Bring cancelled descendants back to the live shelf as blocked, waiting again for exactly the parents that live.
-WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-
-reopened AS (
+-- Bring cancelled descendants back to the live shelf as blocked, waiting again for exactly the parents that live,
+-- each other included. The caller holds those parents. One whose unique key is taken comes back without a state.
+WITH reopened AS (
     UPDATE jobs_dependency AS edge
     SET settled_at = NULL
     WHERE edge.child_id = ANY(%(ids)s::uuid [])
-      AND edge.parent_id = ANY(%(parents)s::uuid [])
+      AND (
+          edge.parent_id = ANY(%(ids)s::uuid [])
+          OR EXISTS (SELECT FROM jobs_job_live AS parent WHERE parent.id = edge.parent_id)
+      )
     RETURNING edge.child_id
 ),
 
@@ -35,7 +37,9 @@ placed AS (
     )
     SELECT taken.*, 'blocked'
     FROM taken
-    RETURNING id, queue_id
+    ORDER BY taken.unique_key, taken.id
+    ON CONFLICT (queue_id, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
+    RETURNING id, queue_id, state
 ),
 
 told AS (
@@ -46,4 +50,6 @@ told AS (
     GROUP BY queue.project_id, placed.queue_id
 )
 
-SELECT id FROM placed;
+SELECT taken.id, taken.queue_id, placed.state, taken.unique_key
+FROM taken
+LEFT JOIN placed ON taken.id = placed.id;

@@ -6,13 +6,16 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.audit.record import Actor, record
-from apps.errors import Conflict, Gone, IllegalMove
+from apps.errors import BadInput, Conflict, IllegalMove
 from apps.jobs.engine import discard as discard_engine
 from apps.jobs.engine import replay as replay_engine
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.selectors import dead_letters, find, organization_of
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
+
+
+SLOWEST, FASTEST = 0.001, 10_000.0  # dead letters replayed per second
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class ReplayedQueue:
 
 @transaction.atomic
 def replay(*, job_id: UUID, actor: Actor, revive_descendants: bool = False) -> None:
-    """Run a dead letter again as a new generation. Raises IllegalMove, KeyTaken, NotReplayable, Gone."""
+    """Run a dead letter again as a new generation. Raises IllegalMove, KeyTaken, NotReplayable."""
     rows = replay_engine.replay(delays_ms={job_id: 0}, revive_descendants=revive_descendants)
     if not rows:
         raise IllegalMove(f"Only a dead letter can be replayed; this job is {find(job_id).state}.")
@@ -50,13 +53,15 @@ def replay_queue(
     error_class: str | None = None,
 ) -> ReplayedQueue:
     """Replay up to `limit` dead letters of a queue, oldest first; at a rate, their run_at are staggered."""
+    if rate_per_second is not None and not SLOWEST <= rate_per_second <= FASTEST:
+        raise BadInput.at("#/rate_per_second", f"This must be between {SLOWEST} and {FASTEST}.")
     done, skipped = 0, []
     for job_id in dead_letters(queue=queue, limit=limit, error_class=error_class):
         delay = round(done * 1000 / rate_per_second) if rate_per_second else 0
         try:
             with transaction.atomic():
                 done += len(replay_engine.replay(delays_ms={job_id: delay}))
-        except (Conflict, Gone):
+        except Conflict:
             skipped.append(job_id)
     if done:
         wake_queue(queue.id)

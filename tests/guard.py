@@ -41,7 +41,7 @@ END $$;
 
 CREATE FUNCTION guard_vanished() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    DELETE FROM guard_left WHERE guard_left.id = NEW.id;
+    DELETE FROM guard_left WHERE guard_left.id = NEW.id AND guard_left.state = NEW.state;
     IF FOUND AND NEW.state IN (LIVE_HERE) THEN
         RAISE EXCEPTION 'job % vanished while %', NEW.id, NEW.state USING ERRCODE = 'check_violation';
     END IF;

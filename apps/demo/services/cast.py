@@ -48,7 +48,7 @@ def call() -> Cast:
         queue=queue,
         path=f"{organization.slug}/{project.slug}/{queue.name}",
         member=users[Role.MEMBER],
-        logins=[*logins, (staff.email, "staff: the admin console, /admin/")],
+        logins=[*logins, (staff.email, "staff: sees /admin/ too")],
     )
 
 

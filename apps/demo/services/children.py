@@ -13,6 +13,7 @@ from django.conf import settings
 
 from apps.demo.services.inbox import place
 
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 20.0  # seconds a child has to end by itself
 TAIL = 2000  # characters of a dead child's last words
 
@@ -64,12 +65,10 @@ class Children:
 def children() -> Iterator[Children]:
     """Processes that end with this block, however it ends: TERM and a closed terminal count as Ctrl-C."""
     them = Children()
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, signal.default_int_handler) for number in ENDINGS}
     try:
         yield them
     finally:
-        for number in before:
-            signal.signal(number, signal.SIG_IGN)  # the end is not interrupted
         them.stop()
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -53,12 +53,11 @@ def serve(folder: Path | None, console: Console) -> NoReturn:
 
 
 def _prepare(folder: Path | None) -> tuple[Cast, list[str]]:
-    call_command("migrate", verbosity=0, interactive=False)
-    cast = people.call()
     pictures = inbox.pictures(_samples() if folder is None else _own(folder))
     if not pictures:
         raise NoPictures(f"There is no file in {folder}; subfolders and hidden files are not looked at.")
-    return cast, pictures
+    call_command("migrate", verbosity=0, interactive=False)
+    return people.call(), pictures
 
 
 def _samples() -> str:

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from apps.demo.services.cast import PASSWORD, Cast
 from apps.demo.services.pipeline import Pipeline
@@ -43,13 +43,13 @@ def outcome(counted: dict[str, float]) -> str:
 
 
 def doors(console: Console, *, address: str, token: str, cast: Cast, pipeline: Pipeline) -> None:
-    """Where to look, and as whom."""
-    table = Table(title=f"Serving at {address}", show_header=False, title_justify="left", title_style="bold")
-    table.add_row("Log in", f"{address}/accounts/login/", f"password: {PASSWORD}")
+    """Where to look, and as whom. Lines, not a table: what is here is there to be copied whole."""
+    say = partial(console.print, soft_wrap=True, highlight=False)
+    say(f"\n[bold]Serving at {address}[/bold]\n")
     for email, role in cast.logins:
-        table.add_row("", email, role)
-    table.add_row("Token", token, "submits to and reads this queue, for a day")
+        say(f"  {'log in as' if role == 'owner' else '':<14} {email:<20} {role}")
+    say(f"  {'password':<14} {PASSWORD}")
+    say(f"  {'API token':<14} {token}   (submit and read, for a day)")
     for sheet in pipeline.sheets:
-        table.add_row("Contact sheet", f"{address}/jobs/{sheet}", "")
-    console.print(table, soft_wrap=True)
-    console.print("Ctrl-C ends it.")
+        say(f"  {'contact sheet':<14} {address}/jobs/{sheet}")
+    say("\nCtrl-C ends it.")

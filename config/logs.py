@@ -58,6 +58,7 @@ def _django_logging(level: str, renderers: list[Processor]) -> dict[str, Any]:
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
             "axes": {"level": "WARNING"},
+            "httpx": {"level": "WARNING"},  # it would write every URL, and secrets stand in some
             "daphne": {"level": "WARNING"},
         },
     }

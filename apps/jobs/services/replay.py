@@ -14,7 +14,6 @@ from apps.jobs.selectors import dead_letters, find, organization_of
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
 
-
 SLOWEST, FASTEST = 0.001, 10_000.0  # dead letters replayed per second
 
 

@@ -112,4 +112,4 @@ def effects(job_id: UUID | None = None) -> list[tuple[int, int, bool]]:
         cursor.execute(
             f"SELECT attempt, pid, ended_at IS NOT NULL FROM effects {where} ORDER BY id", [job_id] if job_id else []
         )
-        return cursor.fetchall()
+        return [(attempt, pid, ended) for attempt, pid, ended in cursor.fetchall()]

@@ -41,7 +41,7 @@ def test_only_a_scheduler_promotes_however_many_web_processes_run(own_database, 
     make_due(job.id)
     address = f"127.0.0.1:{_free_port()}"
     web = Process("runserver", address, database=own_database, log=tmp_path / "web")
-    scheduler = None
+    scheduler: Process | None = None
     try:
         until(lambda: _answers(f"http://{address}/accounts/login/"), within=60, what=lambda: web.output)
         for command in (["check"], ["shell", "-c", "pass"]):
@@ -53,7 +53,7 @@ def test_only_a_scheduler_promotes_however_many_web_processes_run(own_database, 
         assert scheduler.wait() == 0
     finally:
         web.kill()
-        if scheduler:
+        if scheduler is not None:
             scheduler.kill()
 
 
@@ -74,12 +74,12 @@ def test_a_worker_runs_in_a_poor_environment(own_database, tmp_path, queue, env)
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        return int(probe.getsockname()[1])
 
 
 def _answers(address: str) -> bool:
     try:
         with urlopen(address, timeout=5) as response:  # noqa: S310 - our own server
-            return response.status == 200
+            return bool(response.status == 200)
     except (URLError, OSError):
         return False

@@ -106,7 +106,12 @@ def test_a_thread_that_is_not_the_main_one_may_run_a_worker(own_database, queue)
     from django.db import connections
 
     job = submit(queue=queue, type="noop")
-    thread = Thread(target=lambda: (call_command("runworker", "--burst", "--no-scheduler"), connections.close_all()))
+
+    def work() -> None:
+        call_command("runworker", "--burst", "--no-scheduler")
+        connections.close_all()
+
+    thread = Thread(target=work)
     thread.start()
     thread.join(30)
     assert not thread.is_alive()

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from apps.audit.engine import partition as events
+from apps.audit.engine.days import cut_day
+from apps.audit.engine.partition import EVENT
 from apps.jobs.engine import partition as jobs
 from apps.jobs.engine.claim import Claim, claim
 from apps.jobs.engine.enqueue import NewJob
@@ -66,7 +67,9 @@ def fall_silent(session: Session) -> None:
 
 def let_days_pass(job_id: UUID, days: int) -> date:
     """A finished job, its ledger, its log and its dead letter's age go back by so many days; answers its day."""
-    jobs.partition(back=days + 2, ahead=0)
+    day = datetime.now(UTC).date() - timedelta(days=days)
+    for table in jobs.TABLES:
+        cut_day(table, day)
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config('fencepost.guard', 'off', true)")
         cursor.execute(
@@ -82,12 +85,13 @@ def let_days_pass(job_id: UUID, days: int) -> date:
             {"ago": f"{days} days", "id": job_id},
         )
         cursor.execute("UPDATE jobs_log SET at = at - %s::interval WHERE job_id = %s", [f"{days} days", job_id])
-    return (datetime.now(UTC) - timedelta(days=days)).date()
+    return day
 
 
 def let_events_age(days: int) -> None:
     """Every event so far goes back by so many days."""
-    events.partition(back=days + 2, ahead=0)
+    for ago in range(days, days + 20):
+        cut_day(EVENT, datetime.now(UTC).date() - timedelta(days=ago))
     _run("UPDATE audit_event SET at = at - %s::interval", [f"{days} days"])
 
 

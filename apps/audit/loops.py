@@ -5,6 +5,7 @@ from typing import Any
 import psycopg
 
 from apps.audit.engine.partition import partition
+from apps.audit.engine.prune import prune
 from apps.audit.relay import relay_on
 from apps.handlers import Loop
 
@@ -15,8 +16,9 @@ async def relay_facts(connection: psycopg.AsyncConnection[Any]) -> None:
 
 
 def cut_days() -> None:
-    """Keep the log's partitions ahead of the days."""
+    """Keep the log's partitions ahead of the days, and no longer than events are kept."""
     partition()
+    prune()
 
 
 LOOPS = [

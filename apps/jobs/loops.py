@@ -8,7 +8,7 @@ import psycopg
 from django.conf import settings
 
 from apps.handlers import Loop
-from apps.jobs.engine import server
+from apps.jobs.engine import prune, server
 from apps.jobs.engine.partition import partition
 from apps.jobs.engine.promote import LIMIT, next_due, promote
 from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
@@ -20,6 +20,7 @@ type Connection = psycopg.AsyncConnection[Any]
 
 PROMOTE_SECONDS = 1.0
 REAP_SECONDS = 2.0
+JANITOR_SECONDS = 60.0
 FOREVER = 1e9  # seconds
 
 
@@ -72,13 +73,21 @@ async def wake_what_is_left(connection: Connection) -> None:
 
 
 def cut_days() -> None:
-    """Keep the partitions ahead of the days."""
+    """Keep the partitions ahead of the days, and no longer than anything in them is kept."""
     partition()
+    prune.prune()
+
+
+def discard_old() -> float:
+    """Discard dead letters past their retention, and forget sessions of long ago."""
+    prune.prune_sessions()
+    return 0.0 if prune.prune_dead() >= prune.LIMIT else JANITOR_SECONDS
 
 
 LOOPS = [
     Loop("promote", promote_due, seconds=PROMOTE_SECONDS),
     Loop("reap", reap_silent, seconds=REAP_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=30),
+    Loop("janitor", discard_old, seconds=JANITOR_SECONDS),
     Loop("partitions", cut_days, seconds=3600),
 ]

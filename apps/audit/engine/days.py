@@ -57,6 +57,7 @@ class Cut:
 
     name: str
     day: date
+    age: int  # days; today's is 0
     attached: bool
     leaving: bool  # a DETACH CONCURRENTLY was begun and never finished
 
@@ -79,7 +80,27 @@ def missing(table: Daily, *, ahead: int = AHEAD, back: int = BACK) -> list[date]
 def cut(table: Daily, *, ahead: int = AHEAD, back: int = BACK) -> list[str]:
     """Make the missing partitions, each in its own short transaction. Safe anywhere, at once, again."""
     lacking = missing(table, ahead=ahead, back=back)
-    return [table.partition(day) for day in lacking if patiently(partial(_make, table, day))]
+    return [table.partition(day) for day in lacking if patiently(partial(cut_day, table, day))]
+
+
+def cut_day(table: Daily, day: date) -> bool:
+    """Make one partition; False if it is there."""
+    name = table.partition(day)
+    with transaction.atomic():
+        _alone()
+        if any(part.day == day for part in existing(table)):
+            return False  # another process was quicker
+        run(
+            f"CREATE TABLE {name} (LIKE {table.name} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE,"
+            f" CONSTRAINT {name}_bound CHECK ({table.check(day)}))"
+        )
+        for end, index in table.unique.items():
+            run(f"CREATE UNIQUE INDEX {name}_{end} ON {name} {index}")
+        for end, index in table.indexes.items():
+            run(f"CREATE INDEX {name}_{end} ON {name} {index}")
+        run(f"ALTER TABLE {table.name} ATTACH PARTITION {name} FOR VALUES {table.bound(day)}")
+        run(f"ALTER TABLE {name} DROP CONSTRAINT {name}_bound")  # the partition's own bound says the same
+    return True
 
 
 def days_left(table: Daily) -> int:
@@ -92,8 +113,13 @@ def existing(table: Daily) -> list[Cut]:
     return _existing(table=table.name)
 
 
+def older(table: Daily, *, days: int) -> list[Cut]:
+    """The partitions of days that ended more than so many days ago."""
+    return [part for part in existing(table) if part.age > days]
+
+
 def drop(table: Daily, part: Cut) -> None:
-    """Take one day out, also when an earlier try got stuck half way."""
+    """Take one day out, also when an earlier try got stuck half way. Not inside a transaction."""
     if part.leaving:
         patiently(lambda: run_alone(f"ALTER TABLE {table.name} DETACH PARTITION {part.name} FINALIZE"))
     elif part.attached:
@@ -111,25 +137,6 @@ def patiently[T](call: Callable[[], T]) -> T:
                 raise
             time.sleep(random.uniform(0.5, 1) * 0.05 * 2**attempt)  # noqa: S311
     raise AssertionError("unreachable")
-
-
-def _make(table: Daily, day: date) -> bool:
-    name = table.partition(day)
-    with transaction.atomic():
-        _alone()
-        if any(part.day == day for part in existing(table)):
-            return False  # another process was quicker
-        run(
-            f"CREATE TABLE {name} (LIKE {table.name} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE,"
-            f" CONSTRAINT {name}_bound CHECK ({table.check(day)}))"
-        )
-        for end, index in table.unique.items():
-            run(f"CREATE UNIQUE INDEX {name}_{end} ON {name} {index}")
-        for end, index in table.indexes.items():
-            run(f"CREATE INDEX {name}_{end} ON {name} {index}")
-        run(f"ALTER TABLE {table.name} ATTACH PARTITION {name} FOR VALUES {table.bound(day)}")
-        run(f"ALTER TABLE {name} DROP CONSTRAINT {name}_bound")  # the partition's own bound says the same
-    return True
 
 
 def _drop(part: Cut) -> None:

@@ -2,6 +2,7 @@
 SELECT
     part.relname::text AS name,
     to_date(right(part.relname, 8), 'YYYYMMDD') AS day,
+    (clock_timestamp() AT TIME ZONE 'UTC')::date - to_date(right(part.relname, 8), 'YYYYMMDD') AS age,
     tie.inhrelid IS NOT NULL AS attached,
     coalesce(tie.inhdetachpending, FALSE) AS leaving
 FROM pg_class AS part

@@ -1,0 +1,32 @@
+-- Delete some of a day's jobs whose queues keep them no longer, with their ledger, edges and progress.
+WITH gone AS (
+    DELETE FROM jobs_job AS job
+    WHERE job.shelved_on = %(day)s::date
+      AND job.id = ANY(ARRAY(
+          SELECT old.id
+          FROM jobs_job AS old
+          WHERE old.shelved_on = %(day)s::date
+            AND old.queue_id = ANY(%(queues)s::uuid [])
+            AND NOT EXISTS (
+                SELECT
+                FROM jobs_dependency AS edge
+                INNER JOIN jobs_job_live AS child ON edge.child_id = child.id
+                WHERE edge.parent_id = old.id
+            )
+          LIMIT %(limit)s
+      ))
+    RETURNING job.id, job.created_at
+),
+
+unledgered AS (
+    DELETE FROM jobs_attempt AS entry
+    USING gone
+    WHERE entry.job_id = gone.id AND entry.finished_at >= gone.created_at
+      AND entry.finished_at < %(day)s::date + interval '2 days'
+),
+
+untied AS (DELETE FROM jobs_dependency AS edge USING gone WHERE edge.child_id = gone.id),
+
+silenced AS (DELETE FROM jobs_progress AS progress USING gone WHERE progress.job_id = gone.id)
+
+SELECT count(*) FROM gone;

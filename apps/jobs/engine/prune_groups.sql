@@ -1,0 +1,32 @@
+-- Forget some batches and workflows all of whose jobs have gone, and what those workflows published.
+WITH batches AS (
+    DELETE FROM jobs_batch AS batch
+    WHERE batch.id = ANY(ARRAY(
+        SELECT old.id
+        FROM jobs_batch AS old
+        WHERE old.created_at < clock_timestamp() - %(days)s::integer * interval '1 day'
+          AND NOT EXISTS (SELECT FROM jobs_job AS job WHERE job.batch_id = old.id)
+        ORDER BY old.id
+        LIMIT %(limit)s
+    ))
+    RETURNING batch.id
+),
+
+workflows AS (
+    DELETE FROM jobs_workflow AS workflow
+    WHERE workflow.id = ANY(ARRAY(
+        SELECT old.id
+        FROM jobs_workflow AS old
+        WHERE old.created_at < clock_timestamp() - %(days)s::integer * interval '1 day'
+          AND NOT EXISTS (SELECT FROM jobs_job AS job WHERE job.workflow_id = old.id)
+        ORDER BY old.id
+        LIMIT %(limit)s
+    ))
+    RETURNING workflow.id
+),
+
+publications AS (
+    DELETE FROM jobs_publication AS publication USING workflows WHERE publication.workflow_id = workflows.id
+)
+
+SELECT (SELECT count(*) FROM batches) + (SELECT count(*) FROM workflows);

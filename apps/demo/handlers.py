@@ -14,6 +14,11 @@ from apps.jobs.selectors import find
 
 THUMBNAIL, SHEET = "thumbnail.jpg", "contact-sheet.jpg"
 
+
+class UnreadablePicture(Discard):
+    """This file is no picture, and will not become one."""
+
+
 if find_spec("PIL"):  # an extra; where it is missing, no worker offers these types
     from apps.demo.services import pictures
 
@@ -29,7 +34,7 @@ if find_spec("PIL"):  # an extra; where it is missing, no worker offers these ty
         except inbox.NoSuchPicture as error:
             raise Discard(str(error)) from error
         except pictures.Unreadable as error:
-            raise Discard(f"{name} can't be read: {error}") from error
+            raise UnreadablePicture(f"{name} can't be read: {error}") from error
         ctx.progress(1, 3, "shrink")
         small = pictures.shrink(picture)
         ctx.progress(2, 3, "save")

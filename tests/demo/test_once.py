@@ -57,7 +57,7 @@ def test_every_picture_gets_its_thumbnail_and_the_sheet_runs_on_the_rest(demo, f
     assert dead.keys() == {"broken.jpg", "notes.txt"}
     for name, job_id in dead.items():
         attempt = Attempt.objects.get(job_id=job_id)
-        assert (attempt.outcome, attempt.error_class) == ("permanent_error", "Discard")
+        assert (attempt.outcome, attempt.error_class) == ("permanent_error", "UnreadablePicture")
         assert f"{name} can't be read: " in (attempt.error_message or "")
 
     sheet = Job.objects.get(type="image.contact_sheet")

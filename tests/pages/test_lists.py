@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from apps.dashboard.engine import search_jobs as search
 from tests import acts
 from tests.factories import QueueFactory
 from tests.pages.looks import elements_of, text_of
@@ -12,6 +13,18 @@ from tests.pages.looks import elements_of, text_of
 def ids(response) -> list[str]:
     links = [attrs.get("href") or "" for tag, attrs in elements_of(response) if tag == "a"]
     return [found[1] for link in links if (found := re.fullmatch(r"/jobs/([0-9a-f-]{36})", link))]
+
+
+def walk(browser, address: str) -> list[str]:
+    """Every job of a list, page after page."""
+    seen: list[str] = []
+    following: str | None = address
+    while following:
+        response = browser.get(following)
+        seen += ids(response)
+        found = [attrs["href"] for tag, attrs in elements_of(response) if tag == "a" and attrs.get("rel") == "next"]
+        following = f"/jobs{found[0]}" if found else None
+    return seen
 
 
 def test_filters_are_in_the_address(viewer, queue, session, project):
@@ -28,14 +41,19 @@ def test_filters_are_in_the_address(viewer, queue, session, project):
 
 def test_pages_follow_each_other_without_gap_or_repeat(viewer, queue):
     made = [str(acts.enqueue(queue)) for _ in range(120)]
-    seen: list[str] = []
-    address: str | None = "/jobs"
-    while address:
-        response = viewer.get(address)
-        seen += ids(response)
-        following = [attrs["href"] for tag, attrs in elements_of(response) if tag == "a" and attrs.get("rel") == "next"]
-        address = f"/jobs{following[0]}" if following else None
-    assert seen == made[::-1]
+    assert walk(viewer, "/jobs") == made[::-1]
+
+
+def test_a_search_looks_back_in_bounded_steps_and_misses_nothing(viewer, queue, project, monkeypatch):
+    monkeypatch.setattr(search, "LOOKS", (3, 10))
+    monkeypatch.setattr(search, "LEAST", 5)
+    other = QueueFactory.create(project=project)
+    made = []
+    for n in range(60):
+        made.append(str(acts.enqueue(queue if n % 3 else other, type="rare" if n % 7 == 0 else "common")))
+    assert walk(viewer, "/jobs?type=rare") == made[::7][::-1]
+    assert "Look further back" in text_of(viewer.get("/jobs", {"type": "rare"}))
+    assert walk(viewer, f"/jobs?type=common&queue={other.pk}") == [made[n] for n in range(57, -1, -3) if n % 7]
 
 
 def test_an_id_in_the_search_leads_to_the_job(viewer, queue):

@@ -1,17 +1,22 @@
 """Lists of a project, each an address one can send: its filters and its place are in the query."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.timezone import now
 from django.views.decorators.http import require_GET
 
+from apps.dashboard.engine.search_jobs import search_jobs
 from apps.dashboard.selectors.fleet import fleet
+from apps.dashboard.selectors.job import several
 from apps.dashboard.views.shell import Request, as_uuid, choose, clean, page, part, show
 from apps.jobs.engine.list_dead import list_dead
-from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
+from apps.jobs.engine.list_jobs import Window, list_jobs
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
 
@@ -28,26 +33,38 @@ def jobs(request: HttpRequest) -> HttpResponse:
     if seat is None:
         return redirect("dashboard:home")
     asked = _asked(request, _queues(seat.project.pk))
-    rows = list_jobs(
-        queue_ids=[queue.pk for queue in asked["chosen"] or asked["queues"]],
-        window=Window(
-            limit=PAGE + 1,
-            older_than=as_uuid(request.GET.get("before", "")),
-            within=Filter(
-                states=[asked["state"]] if asked["state"] else None,
-                types=[asked["type"]] if asked["type"] else None,
-            ),
-        ),
+    read = _searched if asked["state"] or asked["type"] else _listed
+    return show(request, "dashboard/jobs.html", seat, all_seats, **asked, **read(request, asked))
+
+
+def _listed(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+    """The newest of all."""
+    window = Window(limit=PAGE + 1, older_than=as_uuid(request.GET.get("before", "")))
+    rows = list_jobs(queue_ids=asked["queue_ids"], window=window)
+    return {"jobs": rows[:PAGE], "more": _more(rows)}
+
+
+def _searched(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
+    """Those that fit, looked for a bounded number of jobs back."""
+    found = search_jobs(
+        queue_ids=asked["queue_ids"],
+        state=asked["state"] or None,
+        type=asked["type"] or None,
+        below=as_uuid(request.GET.get("before", "")),
+        limit=PAGE,
     )
-    return show(request, "dashboard/jobs.html", seat, all_seats, jobs=rows[:PAGE], more=_more(rows), **asked)
+    since = now() - timedelta(days=settings.RETENTION_JOBS_DAYS)
+    return {"jobs": several(found.ids, since=since), "more": found.edge, "back_to": found.back_to}
 
 
 def _asked(request: Request, queues: list[Queue]) -> dict[str, Any]:
     """What the address asks for; what it cannot mean is left out."""
     state = request.GET.get("state", "")
+    chosen = [queue for queue in queues if str(queue.pk) == request.GET.get("queue")]
     return {
         "queues": queues,
-        "chosen": [queue for queue in queues if str(queue.pk) == request.GET.get("queue")],
+        "chosen": chosen,
+        "queue_ids": [queue.pk for queue in chosen or queues],
         "states": JobState.values,
         "state": state if state in JobState.values else "",
         "type": clean(request.GET.get("type") or request.GET.get("q", "")),
@@ -67,9 +84,8 @@ def dead_letters(request: HttpRequest) -> HttpResponse:
     if seat is None:
         return redirect("dashboard:home")
     queues = _queues(seat.project.pk)
-    chosen = _asked(request, queues)["chosen"]
-    ids = [queue.pk for queue in chosen or queues]
-    rows = list_dead(queue_ids=ids, limit=PAGE + 1, older_than=as_uuid(request.GET.get("before", "")))
+    asked = _asked(request, queues)
+    rows = list_dead(queue_ids=asked["queue_ids"], limit=PAGE + 1, older_than=as_uuid(request.GET.get("before", "")))
     return show(
         request,
         "dashboard/dead_letters.html",
@@ -78,7 +94,7 @@ def dead_letters(request: HttpRequest) -> HttpResponse:
         dead=rows[:PAGE],
         more=_more(rows),
         queues=queues,
-        chosen=chosen,
+        chosen=asked["chosen"],
     )
 
 

@@ -29,6 +29,7 @@ LABELS = {
     "paused": "warning",
     "dead_letter": "danger",
 }
+LOOK = 20_000  # ended jobs that a filter by state looks through
 REPLAYABLE = frozenset({JobState.DEAD_LETTER})
 RETRYABLE = frozenset({JobState.RETRY_WAIT, JobState.SCHEDULED})
 
@@ -60,6 +61,8 @@ class ShelfFilter(DropdownFilter):
 
 
 class StateFilter(DropdownFilter):
+    """Of what has ended only the newest are looked through: no index knows their states."""
+
     title = "state"
     parameter_name = "state"
 
@@ -70,10 +73,13 @@ class StateFilter(DropdownFilter):
         state = self.value()
         if state not in JobState.values:
             return queryset
-        found = queryset.filter(state=state)
         if state in LIVE:
-            return found.filter(shelved_on=None)
-        return found.filter(shelved_on=DEAD_LETTERS) if state == JobState.DEAD_LETTER else found
+            return queryset.filter(state=state, shelved_on=None)
+        if state == JobState.DEAD_LETTER:
+            return queryset.filter(shelved_on=DEAD_LETTERS)
+        ended = queryset.filter(shelved_on__lt=DEAD_LETTERS)
+        edge = list(ended.order_by("-id").values_list("pk", flat=True)[LOOK : LOOK + 1])
+        return ended.filter(state=state, pk__gt=edge[0]) if edge else ended.filter(state=state)
 
 
 @admin.register(Job)

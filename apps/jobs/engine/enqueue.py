@@ -1,6 +1,6 @@
 """Make jobs: one, or a thousand in a statement."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -14,6 +14,7 @@ from apps.jobs.engine import enqueue_parents as family
 from apps.jobs.states import JobState
 from apps.sql import Statement
 
+SNOOZES = 100  # a job may ask to be run later so often
 TRIES = 5  # at reading the holder of a unique key that ends while we look
 
 
@@ -45,11 +46,21 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Enqueued:
-    """Where a job now waits; `is_new` is False for a live job that already held the unique key."""
+    """Where a job now waits; `is_new` is False for a live job that already held the unique key.
+
+    The rest is what the database decided, told of a job that was enqueued alone.
+    """
 
     job_id: UUID
     state: str
     is_new: bool = True
+    created_at: datetime | None = None
+    run_at: datetime | None = None
+    rank: int | None = None
+    ranked_aging: int | None = None
+    priority: int | None = None
+    max_attempts: int | None = None
+    max_losses: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,6 @@ _enqueue = Statement.beside(__file__, Enqueued)
 _holders = Statement.beside(__file__, _Holder, "enqueue_holders")
 
 
-@transaction.atomic
 def enqueue(
     jobs: Sequence[NewJob],
     *,
@@ -76,13 +86,22 @@ def enqueue(
     """Enqueue up to a thousand jobs at once, in the caller's transaction; answers in their order.
 
     A job whose unique key is held by a live one is not made; that one is answered. Unknown parents
-    raise BadInput at `pointer`/depends_on of the n-th job. Jobs without parents take one statement.
+    raise BadInput at `pointer`/depends_on of the n-th job.
     """
+    origin = {"batch_id": batch_id, "submitted_by": submitted_by, "request_id": request_id}
+    if any(job.depends_on or job.unique_key is not None for job in jobs):
+        with transaction.atomic():
+            return _with_ties_and_keys(jobs, origin, pointer)
+    placed = {row.job_id: row for row in _place(jobs, family.Ties(), origin)}  # one statement is atomic by itself
+    return [placed[job.id] for job in jobs]
+
+
+def _with_ties_and_keys(jobs: Sequence[NewJob], origin: Mapping[str, object], pointer: str) -> list[Enqueued]:
     ties = family.look_up(jobs, pointer=pointer)
     placed: dict[UUID, Enqueued] = {}
     left = jobs
     for _ in range(TRIES):
-        rows = _enqueue(**_columns(left, ties), batch_id=batch_id, submitted_by=submitted_by, request_id=request_id)
+        rows = _place(left, ties, origin)
         placed.update((row.job_id, row) for row in rows)
         if len(rows) == len(left):
             break
@@ -94,6 +113,10 @@ def enqueue(
     doomed = family.tie(jobs, ties, {job.id for job in jobs if placed[job.id].is_new})
     placed.update((job_id, Enqueued(job_id, JobState.CANCELLED)) for job_id in doomed & placed.keys())
     return [placed[job.id] for job in jobs]
+
+
+def _place(jobs: Sequence[NewJob], ties: family.Ties, origin: Mapping[str, object]) -> list[Enqueued]:
+    return _enqueue(**_columns(jobs, ties), **origin, whole=len(jobs) == 1)
 
 
 def _collided(jobs: Sequence[NewJob], placed: dict[UUID, Enqueued]) -> list[NewJob]:
@@ -135,5 +158,6 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "unique_keys": column([job.unique_key for job in jobs]),
         "labels": column([job.labels for job in jobs]),
         "approvals": column([job.requires_approval or None for job in jobs]),
+        "snoozes": SNOOZES,
         "default_attempts": len(intervals) + 1 if intervals else 5,
     }

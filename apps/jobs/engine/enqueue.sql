@@ -52,7 +52,7 @@ placed AS (
             %(default_attempts)s::smallint
         ),
         coalesce(timed.max_losses, policy.max_losses, 3),
-        100,
+        %(snoozes)s::smallint,
         coalesce(timed.pending, 0),
         timed.on_parent_failure,
         timed.unique_key,
@@ -76,7 +76,7 @@ placed AS (
     LEFT JOIN queues_retrypolicy AS policy ON timed.policy_id = policy.id
     ORDER BY timed.unique_key, timed.place
     ON CONFLICT (queue_id, unique_key) WHERE unique_key IS NOT NULL DO NOTHING
-    RETURNING id, queue_id, state
+    RETURNING id, queue_id, state, created_at, run_at, rank, ranked_aging, priority, max_attempts, max_losses
 ),
 
 told AS (
@@ -87,4 +87,12 @@ told AS (
     GROUP BY queue.project_id, placed.queue_id, placed.state
 )
 
-SELECT id, state FROM placed;
+-- The whole row only where it is asked for: a thousand of them would be read for nothing.
+SELECT
+    id, state, TRUE AS is_new,
+    CASE WHEN asked.whole THEN created_at END, CASE WHEN asked.whole THEN run_at END,
+    CASE WHEN asked.whole THEN rank END, CASE WHEN asked.whole THEN ranked_aging END,
+    CASE WHEN asked.whole THEN priority END, CASE WHEN asked.whole THEN max_attempts END,
+    CASE WHEN asked.whole THEN max_losses END
+FROM placed
+CROSS JOIN (SELECT %(whole)s::boolean AS whole) AS asked;

@@ -1,7 +1,7 @@
 """End attempts: success, failure, snooze, release; in batches, and only by the holder of the fence."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from django.conf import settings
 from uuid_utils.compat import uuid7
 
 from apps.jobs.engine.wake_dependents import wake
-from apps.jobs.states import FINAL
+from apps.jobs.states import FINAL, JobState
 from apps.sql import Statement, Steps, Verb
 
 # How far back an unknown outcome is looked for: a report is retried for as long as its lease may hold.
@@ -50,6 +50,7 @@ class Reported:
     has_dependents: bool
     deferred: bool = False
     run_at: datetime | None = None
+    woke: frozenset[UUID] = frozenset()  # queues in which this end, or one of the same batch, made children claimable
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,11 @@ def report_steps(*, ended: Sequence[Ended]) -> Steps[list[Reported]]:
     """
     rows = yield from _report.ask(**_columns(ended), alone=False)
     woke = {row.job_id: row.state for row in rows if row.has_dependents and row.state in FINAL}
-    if woke:
-        yield from wake(ended=woke)
-    return rows
+    if not woke:
+        return rows
+    children = yield from wake(ended=woke)
+    queues = frozenset(child.queue_id for child in children if child.state == JobState.QUEUED)
+    return [replace(row, woke=queues) if row.job_id in woke else row for row in rows]
 
 
 report = Verb(report_steps)

@@ -15,6 +15,7 @@ ROUNDS = 100  # statements in one transaction; the wake loop finishes what is le
 @dataclass(frozen=True, slots=True)
 class Woken:
     job_id: UUID
+    queue_id: UUID
     state: str
     doomed: bool
 

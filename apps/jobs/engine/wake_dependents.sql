@@ -72,4 +72,4 @@ told AS (
     GROUP BY queue.project_id, woken.queue_id, woken.state
 )
 
-SELECT id, state, doomed FROM woken;
+SELECT id, queue_id, state, doomed FROM woken;

@@ -1,5 +1,6 @@
 """Submit jobs: one, or a batch in one call."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +11,16 @@ from django.conf import settings
 from django.db import DataError, transaction
 
 from apps.errors import BadInput, NotFound
-from apps.jobs.engine.enqueue import Enqueued, NewJob, enqueue
+from apps.jobs.engine.enqueue import SNOOZES, Enqueued, NewJob, enqueue
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors import find
 from apps.jobs.services.check import check
 from apps.jobs.states import JobState
 from apps.queues.models import Queue, RetryPolicy
+
+# What the database settles as it writes a job.
+DECIDED = ("created_at", "run_at", "rank", "ranked_aging", "priority", "max_attempts", "max_losses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,33 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
     place = _queue(queue)
     job = _new_job(place, {"type": type, **fields}, pointer="#", policies={})
     [placed] = enqueue_here(place, [job], submitted_by=submitted_by, pointer="#")
-    found = find(placed.job_id)
-    found.is_new = placed.is_new
-    return found
+    return _as_job(place, job, placed, submitted_by)
+
+
+def _as_job(queue: Queue, job: NewJob, placed: Enqueued, submitted_by: UUID | None) -> Job:
+    """The row as it was written, without asking for it again; read where it is another job's."""
+    if not placed.is_new or placed.created_at is None or job.depends_on:
+        found = find(placed.job_id)
+        found.is_new = placed.is_new
+        return found
+    made = Job(
+        id=job.id,
+        queue=queue,
+        type=job.type,
+        payload=json.loads(job.payload),
+        state=placed.state,
+        max_snoozes=SNOOZES,
+        timeout_ms=job.timeout_ms,
+        retry_policy_id=job.retry_policy_id,
+        on_parent_failure=job.on_parent_failure,
+        unique_key=job.unique_key,
+        labels=json.loads(job.labels) if job.labels else None,
+        submitted_by=submitted_by,
+        request_id=structlog.contextvars.get_contextvars().get("request_id"),
+        **{name: getattr(placed, name) for name in DECIDED},
+    )
+    made._state.adding = False
+    return made
 
 
 def submit_one(

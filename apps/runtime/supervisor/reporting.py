@@ -1,17 +1,21 @@
 """The report loop: what has ended goes to the database in batches, until each outcome is known."""
 
+import contextlib
 import logging
 
+import psycopg
 import structlog
 
 from apps.jobs.engine.log import log_on
 from apps.jobs.engine.report import Ended, Reported, report_missing, report_on
+from apps.jobs.engine.wake import payload, wake_statement
 from apps.jobs.states import JobState, Outcome
 from apps.runtime.executor import Run
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
 
 BATCH = 500
+REFUSED = "ReportRefused"
 
 log = structlog.get_logger("fencepost.worker")
 
@@ -62,7 +66,8 @@ class Reporting:
         ended = [one for _, one in batch if one is not None]
         if not ended:
             return
-        rows = await self.wire.send_until_answered(lambda connection: report_on(connection, ended))
+        rows = await self._send(ended)
+        await self._wake(rows)
         known = {(row.job_id, row.fence): row for row in rows}
         missing = [one for one in ended if (one.job_id, one.fence) not in known]
         if missing:
@@ -70,6 +75,29 @@ class Reporting:
         if self.talks:
             for run, one in batch:
                 self._say(run, one, known.get((run.claim.job_id, run.claim.fence)))
+
+    async def _send(self, ended: list[Ended]) -> list[Reported]:
+        """Send a batch; one that the database refuses is halved until the end at fault stands alone."""
+        try:
+            return await self.wire.send_until_answered(lambda connection: report_on(connection, ended))
+        except psycopg.Error as error:
+            if len(ended) > 1:
+                half = len(ended) // 2
+                return await self._send(ended[:half]) + await self._send(ended[half:])
+            if ended[0].error_class == REFUSED:
+                log.error(
+                    "report refused; its deadline will end the job", job_id=str(ended[0].job_id), error=str(error)
+                )
+                return []
+            return await self._send([_without_content(ended[0], error)])
+
+    async def _wake(self, rows: list[Reported]) -> None:
+        """Children that became claimable: this worker looks at once, the others are told."""
+        queues = {queue_id for row in rows for queue_id in row.woke}
+        if queues:
+            self.state.has_work.set()
+            with contextlib.suppress(psycopg.Error, OSError):  # a hint: the poll finds them too
+                await self.wire.send(lambda connection: wake_statement.on(connection, queues=payload(queues)))
 
     async def _look_up(self, missing: list[Ended]) -> None:
         session_id = missing[0].session_id
@@ -101,6 +129,18 @@ class Reporting:
             log.info("job handed back", **facts, outcome=row.outcome)
         else:
             log.warning("job failed, will retry", **facts, run_at=str(row.run_at), error=_error(ended))
+
+
+def _without_content(ended: Ended, error: psycopg.Error) -> Ended:
+    """What to say when the database cannot keep what a handler answered or raised."""
+    return Ended(
+        job_id=ended.job_id,
+        fence=ended.fence,
+        session_id=ended.session_id,
+        outcome=Outcome.PERMANENT_ERROR.value,
+        error_class=REFUSED,
+        error_message=f"The database refused the report of this {ended.outcome}: {type(error).__name__}.",
+    )
 
 
 def _error(ended: Ended) -> str:

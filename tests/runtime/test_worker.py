@@ -1,9 +1,11 @@
 """One worker, for real: what it runs, what it keeps, and what it says."""
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
+from apps.jobs.engine.partition import partition
 from apps.jobs.models import Attempt, JobLog, Progress
 from apps.jobs.selectors import find
 from apps.jobs.services import submit
@@ -182,3 +184,24 @@ def test_a_worker_says_what_it_can_in_json_lines(own_database, tmp_path, queue):
         process.wait()
     lines = [json.loads(line) for line in process.output.splitlines()]
     assert any(line["event"] == "job finished" and line["job_id"] == str(job.id) for line in lines)
+
+
+def test_a_report_the_database_refuses_does_not_end_the_worker(own_database, tmp_path, queue):
+    """A day that nobody cut: loud in the log, harmless for what comes after it is cut."""
+    own_database.must_hold = False
+    today = f"{datetime.now(UTC):%Y%m%d}"
+    with worker(own_database, tmp_path, *FAST, "--no-scheduler") as process:
+        with own_database.connect(autocommit=True) as server:
+            server.execute(f"ALTER TABLE jobs_attempt DETACH PARTITION jobs_attempt_d{today}")
+            submit(queue=queue, type="noop")
+            process.says("report refused")
+            server.execute(f"DROP TABLE jobs_attempt_d{today}")
+        partition()
+        assert final(submit(queue=queue, type="noop").id)[0].state == JobState.COMPLETED
+
+
+def test_children_start_when_their_last_parent_ends_not_at_the_next_poll(own_database, tmp_path, queue):
+    parent = submit(queue=queue, type="effect")
+    child = submit(queue=queue, type="effect", depends_on=[parent.id])
+    with worker(own_database, tmp_path, "--poll-interval", "60", "--lease", "600", "--no-scheduler"):
+        assert final(child.id)[0].state == JobState.COMPLETED

@@ -6,7 +6,7 @@ import logging
 import psycopg
 import structlog
 
-from apps.jobs.engine.log import log_on
+from apps.jobs.engine.log import Line, log_on
 from apps.jobs.engine.report import Ended, Reported, report_missing, report_on
 from apps.jobs.engine.wake import payload, wake_statement
 from apps.jobs.states import JobState, Outcome
@@ -60,9 +60,7 @@ class Reporting:
         A reply that was lost leaves the outcome unknown; the next try then finds no row, and the
         ledger row of its own fence tells whether it had been applied.
         """
-        lines = [line for run, _ in batch for line in run.take_lines()]
-        if lines:
-            await self.wire.send_until_answered(lambda connection: log_on(connection, lines))
+        await self._keep_lines([line for run, _ in batch for line in run.take_lines()])
         ended = [one for _, one in batch if one is not None]
         if not ended:
             return
@@ -75,6 +73,14 @@ class Reporting:
         if self.talks:
             for run, one in batch:
                 self._say(run, one, known.get((run.claim.job_id, run.claim.fence)))
+
+    async def _keep_lines(self, lines: list[Line]) -> None:
+        if not lines:
+            return
+        try:
+            await self.wire.send_until_answered(lambda connection: log_on(connection, lines))
+        except psycopg.Error as error:
+            log.error("lines of handlers not kept", lines=len(lines), error=str(error).strip())
 
     async def _send(self, ended: list[Ended]) -> list[Reported]:
         """Send a batch; one that the database refuses is halved until the end at fault stands alone."""

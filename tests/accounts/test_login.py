@@ -101,6 +101,12 @@ def test_one_address_that_tries_many_accounts_is_stopped(ada, monkeypatch):
     problem(Api().post("auth/login", RIGHT), 429)
 
 
+def test_one_address_makes_only_so_many_accounts(db, monkeypatch):
+    monkeypatch.setattr("apps.accounts.api.passwords.REGISTRATIONS_MAX", 2)
+    asks = [{"email": f"new{number}@example.com", "password": PASSWORD} for number in range(3)]
+    assert [Api().post("auth/register", ask).status_code for ask in asks] == [201, 201, 429]
+
+
 def test_logging_out_ends_the_token(ada):
     api = login_of(ada)
     assert api.post("auth/logout").status_code == 204

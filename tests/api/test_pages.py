@@ -142,6 +142,15 @@ def test_a_cursor_fits_nowhere_else(api, owner, queue, project, many):
         assert pointers(api.get(f"{other}&cursor={cursor}")) == ["?cursor"], other
 
 
+def test_a_cursor_of_one_tenant_is_none_of_another(api, owner, project):
+    theirs = MembershipFactory.create(user=owner.user, role=Role.OWNER).organization
+    for organization in (project.organization, theirs):
+        ProjectFactory.create_batch(3, organization=organization)
+    cursor = cursor_of(api.get(f"orgs/{theirs.pk}/projects?limit=1").json()["next"])
+    assert api.get(f"orgs/{theirs.pk}/projects?limit=1&cursor={cursor}").status_code == 200
+    assert pointers(api.get(f"orgs/{project.organization_id}/projects?limit=1&cursor={cursor}")) == ["?cursor"]
+
+
 def test_a_cursor_that_was_tampered_with_is_refused(api, queue, many):
     cursor = cursor_of(api.get(f"jobs?queue={queue.pk}&limit=5").json()["next"])
     text = base64.urlsafe_b64decode(cursor.replace("%3D", "=")).decode()

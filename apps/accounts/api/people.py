@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from apps.accounts.api.authentication import address_of
 from apps.accounts.api.endpoint import Endpoint
-from apps.accounts.api.passwords import authenticated
+from apps.accounts.api.passwords import authenticated, hashing, refuse_flood
 from apps.accounts.api.schema import tells
 from apps.accounts.models import ApiToken, Membership, User
 from apps.accounts.serializers import accounts as bodies
@@ -42,7 +42,10 @@ class Register(Endpoint):
     )
     def post(self, request: Request) -> Response:
         """Answers a token at once, unless the address must first be confirmed by mail."""
-        user = people.register(**self.body(bodies.Register), **_from(request))
+        asked = self.body(bodies.Register)
+        refuse_flood(request)
+        with hashing():
+            user = people.register(**asked, **_from(request))
         if settings.EMAIL_VERIFICATION != "none":
             people.confirm(user=user, request=request._request)
         token = None if settings.EMAIL_VERIFICATION == "mandatory" else _log_in(request, user)

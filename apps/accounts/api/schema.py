@@ -71,55 +71,66 @@ class Problem(serializers.Serializer[Any]):
     errors = FaultAnswer(many=True, required=False)  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What a method told of itself beside what extend_schema keeps."""
+    """What a method tells of itself: what it takes and answers, with an example of each."""
 
-    refusals: tuple[int, ...]
-    keyed: bool = False
-    has_body: bool = False
+    summary: str
+    ask: type[serializers.Serializer[Any]] | None = None
+    asks: Any = None  # an example of it
+    answer: Any = None
+    example: Any = None
+    status: int = 200
+    kind: str = ""  # of the answer, when it is not JSON
+    query: type[serializers.Serializer[Any]] | None = None
     paged: bool = False
+    keyed: bool = False
+    refusals: tuple[int, ...] = ()  # besides those that all have
+
+    @property
+    def answers(self) -> dict[Any, Any]:
+        first = (self.status, self.kind) if self.kind else self.status
+        return {first: self.answer, **({200: self.answer} if self.keyed else {})}
+
+    @property
+    def examples(self) -> list[OpenApiExample]:
+        found = [] if self.asks is None else [OpenApiExample("Request", self.asks, request_only=True)]
+        if self.example is None:
+            return found
+        codes = [str(code) for code in self.answers]
+        return [*found, OpenApiExample("Answer", self.example, response_only=True, status_codes=codes)]
+
+    @property
+    def parameters(self) -> list[Any]:
+        return [
+            *([PARAMETERS["keyed"]] if self.keyed else []),
+            *([self.query] if self.query else []),
+            *([PARAMETERS["limit"], PARAMETERS["cursor"]] if self.paged else []),
+        ]
 
 
-def tells(
-    summary: str,
-    *,
-    ask: type[serializers.Serializer[Any]] | None = None,
-    answer: Any = None,
-    status: int = 200,
-    kind: str = "",
-    asks: Any = None,
-    example: Any = None,
-    query: type[serializers.Serializer[Any]] | None = None,
-    paged: bool = False,
-    keyed: bool = False,
-    refusals: tuple[int, ...] = (),
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Say what a method takes and answers, with an example of each; its docstring is the description."""
-    answers: dict[Any, Any] = {(status, kind) if kind else status: answer}
-    if keyed:
-        answers[200] = answer
-    examples = [OpenApiExample("Request", asks, request_only=True)] if asks is not None else []
-    if example is not None:
-        codes = [str(code) for code in answers]
-        examples.append(OpenApiExample("Answer", example, response_only=True, status_codes=codes))
-    parameters: list[Any] = [PARAMETERS["keyed"]] if keyed else []
-    parameters += [query] if query else []
-    parameters += [PARAMETERS["limit"], PARAMETERS["cursor"]] if paged else []
+def tells(summary: str, **facts: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Say what a method takes and answers, in the words of Told; its docstring is the description."""
+    told = Told(summary=summary, **facts)
+    known = extend_schema(
+        summary=told.summary,
+        request=told.ask,
+        responses=told.answers,
+        examples=told.examples,
+        parameters=told.parameters,
+    )
 
     def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
-        told = extend_schema(summary=summary, request=ask, responses=answers, examples=examples, parameters=parameters)(
-            method
-        )
-        told.told = Told(refusals, keyed, ask is not None, paged)  # type: ignore[attr-defined]
-        return told
+        telling = known(method)
+        telling.told = told  # type: ignore[attr-defined]
+        return telling
 
     return wrap
 
 
 def told_by(method: Callable[..., Any]) -> Told:
     """What a method told of itself."""
-    told: Told = getattr(method, "told", Told(()))
+    told: Told = getattr(method, "told", Told(summary=""))
     return told
 
 
@@ -159,7 +170,7 @@ class Schema(AutoSchema):
             codes |= {401, 403}
         if "{" in self.path or not isinstance(self._rule().least, Least):
             codes.add(404)
-        if told.has_body:
+        if told.ask:
             codes |= {413, 415}
         return codes | ({409, 410} if told.keyed else set())
 

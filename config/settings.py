@@ -267,7 +267,6 @@ TYPES = env.list("TYPES", default=[])  # job types a worker takes; empty is ever
 WORKER_NAME = env.str("WORKER_NAME", default="")  # the worker's stable name; empty makes one from host and folder
 CONCURRENCY = env.int("CONCURRENCY", default=10)  # jobs a worker runs at once
 PROCESSES = env.int("PROCESSES", default=0)  # executors; 0 runs handlers inside the worker itself
-POOLS = env.list("POOLS", default=[])  # name:slots=queue-or-type+…: slots kept for some queues or types
 LEASE_SECONDS = env.float("LEASE_SECONDS", default=30.0)  # how long a silent session keeps its jobs
 HEARTBEAT_SECONDS = env.float("HEARTBEAT_SECONDS", default=LEASE_SECONDS / 3)  # how often a session speaks
 POLL_INTERVAL = env.float("POLL_INTERVAL", default=1.0)  # seconds between looks when no wake-up came

@@ -1,6 +1,4 @@
 /* Times, keys, dialogs, menus and quiet refreshes. What is live is in live.js. */
-import { follow } from "./live.js";
-
 const $ = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -116,4 +114,4 @@ sayAll();
 toEnd();
 all("[data-zone]").forEach((element) => { element.textContent = zone; });
 setInterval(sayAll, 1000);
-follow({ sayAll });
+document.addEventListener("placed", (event) => sayAll(event.target));

@@ -3,7 +3,7 @@ const RESTART = 4409; // the numbers asked for are gone: begin again from now
 const FINAL_CLOSES = [4401, 4403, 4404];
 const ROWS = 20;
 
-export function follow({ sayAll }) {
+function follow() {
   const box = document.querySelector("[data-stream]");
   if (!box) return;
   const pulse = document.querySelector("[data-pulse]");
@@ -64,7 +64,7 @@ export function follow({ sayAll }) {
     while (box.children.length > ROWS) box.lastElementChild.remove();
     const empty = document.querySelector("[data-empty]");
     if (empty) empty.hidden = box.children.length > 0;
-    sayAll(box);
+    box.dispatchEvent(new Event("placed", { bubbles: true }));
   }
   let lastGlance = 0;
   const throttledGlance = (glance) => {
@@ -117,3 +117,5 @@ export function follow({ sayAll }) {
   }
   connect();
 }
+
+follow();

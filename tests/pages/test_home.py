@@ -48,6 +48,7 @@ def test_a_queue_whose_oldest_job_waits_too_long_is_called_late(viewer, queue, s
     page = text_of(viewer.get("/"))
     assert "late" in page
     assert "20 min" in page
+    assert "do they know its types?" in page
 
 
 def test_a_worker_that_fell_silent_is_missed(viewer, queue, session):

@@ -27,7 +27,17 @@ class Line:
         return self.health in ("late", "stuck")
 
     @property
-    def is_paused(self) -> bool:
+    def _why_late(queue: Queue, counts: Counts, workers: Fleet) -> str:
+    if queue.max_concurrency and counts.running >= queue.max_concurrency:
+        return f"all {queue.max_concurrency} slots of its cap are in use"
+    if workers.held >= workers.slots:
+        return f"all {workers.slots} slots of the live workers are in use"
+    if not counts.running:
+        return "no live worker takes its jobs: do they know its types?"
+    return "jobs come in faster than they are run"
+
+
+def is_paused(self) -> bool:
         return self.health == "paused"
 
     @property
@@ -106,10 +116,18 @@ def _health(queue: Queue, counts: Counts, workers: Fleet) -> tuple[str, str]:
     if counts.waiting and not workers.serves(queue.pk):
         return "stuck", "no live worker serves this queue"
     if counts.oldest_at and _age(counts.oldest_at) > LATE:
-        if queue.max_concurrency and counts.running >= queue.max_concurrency:
-            return "late", f"all {queue.max_concurrency} slots of its cap are in use"
-        return "late", "jobs come in faster than they are run"
+        return "late", _why_late(queue, counts, workers)
     return ("moving", "") if counts.waiting or counts.running else ("idle", "")
+
+
+def _why_late(queue: Queue, counts: Counts, workers: Fleet) -> str:
+    if queue.max_concurrency and counts.running >= queue.max_concurrency:
+        return f"all {queue.max_concurrency} slots of its cap are in use"
+    if workers.held >= workers.slots:
+        return f"all {workers.slots} slots of the live workers are in use"
+    if not counts.running:
+        return "no live worker takes its jobs: do they know its types?"
+    return "jobs come in faster than they are run"
 
 
 def is_paused(queue: Queue) -> bool:

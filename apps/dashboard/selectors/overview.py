@@ -27,17 +27,7 @@ class Line:
         return self.health in ("late", "stuck")
 
     @property
-    def _why_late(queue: Queue, counts: Counts, workers: Fleet) -> str:
-    if queue.max_concurrency and counts.running >= queue.max_concurrency:
-        return f"all {queue.max_concurrency} slots of its cap are in use"
-    if workers.held >= workers.slots:
-        return f"all {workers.slots} slots of the live workers are in use"
-    if not counts.running:
-        return "no live worker takes its jobs: do they know its types?"
-    return "jobs come in faster than they are run"
-
-
-def is_paused(self) -> bool:
+    def is_paused(self) -> bool:
         return self.health == "paused"
 
     @property

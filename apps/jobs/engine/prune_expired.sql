@@ -12,6 +12,7 @@ WITH gone AS (
                 FROM jobs_dependency AS edge
                 INNER JOIN jobs_job_live AS child ON edge.child_id = child.id
                 WHERE edge.parent_id = old.id
+                OFFSET 0 -- row by row, until the limit: as a join it would read every live job
             )
           LIMIT %(limit)s
       ))

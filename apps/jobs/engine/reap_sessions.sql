@@ -19,7 +19,7 @@ WITH RECURSIVE holding AS (
 seen AS MATERIALIZED (
     SELECT session.id, session.lease_expires_at, session.lease_seconds, session.ended_at, session.fenced_at
     FROM workers_session AS session
-    WHERE session.id IN (SELECT holding.session_id FROM holding)
+    WHERE session.id = ANY(ARRAY(SELECT holding.session_id FROM holding))
       AND (
           session.ended_at IS NOT NULL
           OR session.fenced_at IS NOT NULL

@@ -6,7 +6,12 @@ WITH reopened AS (
     WHERE edge.child_id = ANY(%(ids)s::uuid [])
       AND (
           edge.parent_id = ANY(%(ids)s::uuid [])
-          OR EXISTS (SELECT FROM jobs_job_live AS parent WHERE parent.id = edge.parent_id)
+          OR edge.parent_id = ANY(ARRAY(
+              SELECT parent.id
+              FROM jobs_dependency AS tie
+              INNER JOIN jobs_job_live AS parent ON tie.parent_id = parent.id
+              WHERE tie.child_id = ANY(%(ids)s::uuid [])
+          ))
       )
     RETURNING edge.child_id
 ),
@@ -16,7 +21,8 @@ waits AS MATERIALIZED (SELECT reopened.child_id, count(*) AS parents FROM reopen
 taken AS (
     DELETE FROM jobs_job AS job
     USING waits
-    WHERE job.id = waits.child_id AND job.state = 'cancelled' AND job.shelved_on >= %(since)s::date
+    WHERE job.id = waits.child_id AND job.id = ANY(%(ids)s::uuid [])
+      AND job.state = 'cancelled' AND job.shelved_on >= %(since)s::date
     RETURNING
         job.id, job.queue_id, job.created_at, job.run_at, job.rank, job.ranked_aging, job.batch_id,
         job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,

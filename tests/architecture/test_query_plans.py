@@ -46,6 +46,7 @@ HOT = ("jobs_", "workers_session", "audit_outbox", "audit_event", "audit_head")
 
 # Statements of engines that may read more than an index leads to, each with its reason; and those without a plan to keep.
 MAY_SCAN = {
+    "jobs/engine/wake_left.sql": "twice a minute; unsettled edges have no index of their own yet",
     "jobs/engine/purge.sql": "an operator's verb; queued jobs in id order have no index of their own",
     "jobs/engine/prune_dead.sql": "once a minute, over dead letters alone",
     "jobs/engine/prune_ties.sql": "once a day and day, before it is dropped",

@@ -29,30 +29,31 @@ class Stretch:
         return (self.end - self.start).total_seconds()
 
 
-def timeline(job: Job, attempts: Sequence[Attempt]) -> list[Stretch]:
+def timeline(job: Job, attempts: Sequence[Attempt], *, is_child: bool = False) -> list[Stretch]:
     """Alternating waits and runs from submission until the end, or until now."""
+    held = "Waited for its parents" if is_child else "Not due yet"
     stretches: list[Stretch] = []
     moment = job.created_at
     for attempt in sorted(attempts, key=lambda row: row.fence):
-        stretches += _wait(job, moment, attempt.started_at)
+        stretches += _wait(job, moment, attempt.started_at, held)
         label = f"Attempt {attempt.attempt}: {attempt.get_outcome_display().lower()}"
         stretches.append(Stretch(attempt.outcome, label, attempt.started_at, attempt.finished_at))
         moment = attempt.finished_at
     if job.state == JobState.RUNNING and job.started_at:
-        stretches += _wait(job, moment, job.started_at)
+        stretches += _wait(job, moment, job.started_at, held)
         stretches.append(Stretch("run", f"Attempt {job.attempt}: running", job.started_at, now()))
     elif job.finished_at is None or not attempts:
-        stretches += _wait(job, moment, job.finished_at or now())
+        stretches += _wait(job, moment, job.finished_at or now(), held)
     return _placed(stretches)
 
 
-def _wait(job: Job, start: datetime, end: datetime) -> list[Stretch]:
+def _wait(job: Job, start: datetime, end: datetime, held: str) -> list[Stretch]:
     """A wait may have two parts: until it was due, and for a worker."""
     if end <= start:
         return []
     if start < job.run_at < end:
         return [
-            Stretch("delay", "Not due yet", start, job.run_at),
+            Stretch("delay", held, start, job.run_at),
             Stretch("wait", "Waited for a worker", job.run_at, end),
         ]
     return [Stretch("wait", "Waited", start, end)]

@@ -25,7 +25,7 @@ from apps.jobs.states import FINAL, JobState
 def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
     request = cast("Request", request)
     one, seat = job_seat(request.user, job_id)
-    ran = detail.history(one)
+    ran, parents = detail.history(one), reads.parents(one)
     template = "dashboard/parts/job.html" if part(request) == "job" else "dashboard/job.html"
     return show(
         request,
@@ -34,14 +34,14 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         job=one,
         live=one.state not in FINAL,
         attempts=ran[::-1],
-        strip=timeline(one, [past.attempt for past in ran]),
+        strip=timeline(one, [past.attempt for past in ran], is_child=bool(parents.jobs)),
         lines=reads.lines(one),
         progress=detail.progress(one) if one.state == JobState.RUNNING else None,
         holder=detail.holder(one),
         position=detail.position(one),
         texts=reads.texts(one) if seat.sees_payloads_of(one.queue) else None,
         files=reads.files(one) if seat.sees_payloads_of(one.queue) else [],
-        parents=reads.parents(one),
+        parents=parents,
         children=reads.children(one),
         submitter=reads.submitter(one),
     )

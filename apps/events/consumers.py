@@ -20,12 +20,14 @@ from django.db.utils import Error as DatabaseError
 
 from apps.audit.tail import Follower, check_cursor, follow
 from apps.errors import BadInput, NotFound, Refusal
+from apps.events.engine.progress import Watcher, watch
 from apps.events.selectors import admit, session_key_in
-from apps.events.serializers import as_text, frame_of, hello
+from apps.events.serializers import as_text, frame_of, hello, progress_of
 
 PROTOCOL = "fencepost.v1"
 TOKEN = "fencepost.token."  # noqa: S105
 CHECK_SECONDS = 15.0  # between looks whether the reader may still read; each is a ping too
+TICK_SECONDS = 1.0
 SEND_SECONDS = 10.0  # what one frame may take to leave
 BEHIND_MAX = 10_000  # frames, for a reader that had caught up
 UNAVAILABLE, TOO_SLOW, OUR_FAULT = 4503, 4408, 1011
@@ -99,30 +101,41 @@ class EventStream(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _stream(self) -> None:
         project_id, after, timeline = self._asked()
         await self._check(project_id)
-        async with follow(project_id, after=after) as follower:
+        async with follow(project_id, after=after) as follower, watch(project_id) as watcher:
             check_cursor(follower.held, after=follower.seq, timeline=timeline)
             await self._say(hello(follower.held, follower.seq))
-            await self._pump(follower)
+            await self._pump(follower, watcher)
 
-    async def _pump(self, follower: Follower) -> None:
-        due, caught_up = time.monotonic() + CHECK_SECONDS, False
-        while True:
-            try:
-                async with asyncio.timeout_at(asyncio.get_running_loop().time() + due - time.monotonic()):
-                    frames = await follower.next()
-            except TimeoutError:
-                frames = []
-            if time.monotonic() >= due:
-                await self._check(follower.project_id)
-                await self._say({"v": 1, "kind": "ping", "seq": follower.seq})
-                due = time.monotonic() + CHECK_SECONDS
-            for frame in frames:
-                await self._say(frame_of(frame, follower.project_id))
-            caught_up = caught_up or not follower.behind
-            if caught_up and follower.behind > BEHIND_MAX:
-                raise TooSlow
+    async def _pump(self, follower: Follower, watcher: Watcher) -> None:
+        self.sent, caught_up = follower.seq, False
+        reading = asyncio.create_task(follower.next())
+        try:
+            while True:
+                await asyncio.wait({reading}, timeout=min(TICK_SECONDS, CHECK_SECONDS))
+                await self._still_may(follower.project_id)
+                if reading.done():
+                    frames, reading = reading.result(), asyncio.create_task(follower.next())
+                    for frame in frames:
+                        await self._still_may(follower.project_id)
+                        await self._say(frame_of(frame, follower.project_id))
+                        self.sent = frame.seq
+                for said in watcher.take():
+                    await self._say(progress_of(said))
+                caught_up = caught_up or not follower.behind
+                if caught_up and follower.behind > BEHIND_MAX:
+                    raise TooSlow
+        finally:
+            reading.cancel()
+
+    async def _still_may(self, project_id: UUID) -> None:
+        """Ask again once in a while whether the reader may read; and say so, which keeps proxies patient."""
+        if time.monotonic() < self.due:
+            return
+        await self._check(project_id)
+        await self._say({"v": 1, "kind": "ping", "seq": self.sent})
 
     async def _check(self, project_id: UUID) -> None:
+        self.due = time.monotonic() + CHECK_SECONDS
         headers = dict(self.scope.get("headers", []))
         await database_sync_to_async(admit)(
             project_id=project_id,

@@ -7,7 +7,8 @@ from uuid import UUID
 from django.core.serializers.json import DjangoJSONEncoder
 
 from apps.audit.tail import Frame, Held
-from apps.jobs.states import FINAL
+from apps.events.engine.progress import Progress
+from apps.jobs.states import FINAL, JobState
 
 VERSION = 1
 
@@ -29,6 +30,24 @@ def frame_of(frame: Frame, project_id: UUID) -> dict[str, Any]:
         "at": frame.at,
         "finished_at": frame.at if is_end else None,
         "data": frame.data,
+    }
+
+
+def progress_of(said: Progress) -> dict[str, Any]:
+    """How far a running job is: beside the log, so it has no number."""
+    return {
+        "v": VERSION,
+        "kind": "job.progress",
+        "project_id": said.project_id,
+        "queue_id": said.queue_id,
+        "job_id": said.job_id,
+        "state": JobState.RUNNING.value,
+        "attempt": said.attempt,
+        "stage": said.stage,
+        "done": said.done,
+        "total": said.total,
+        "note": said.note,
+        "at": said.at,
     }
 
 

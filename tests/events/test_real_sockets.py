@@ -10,6 +10,7 @@ import uvicorn
 from asgiref.sync import sync_to_async
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
 
 from apps.audit.models import Outbox
 from apps.audit.relay import relay
@@ -37,7 +38,7 @@ async def port(own_database):
 def stream(port, project, token, *, after="", **options):
     return connect(
         f"ws://127.0.0.1:{port}/api/v1/projects/{project.pk}/events/stream?after={after}",
-        subprotocols=["fencepost.v1", f"fencepost.token.{token.text}"],
+        subprotocols=[Subprotocol("fencepost.v1"), Subprotocol(f"fencepost.token.{token.text}")],
         compression=None,
         **options,
     )

@@ -9,9 +9,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections
 from django.test import override_settings
+from django.utils import timezone
 
 from apps.audit.models import Event
 from apps.audit.tail import live
+from apps.jobs.models import Progress
 from tests.acts import enqueue, finish, take_one
 from tests.events.conftest import atell, tell
 from tests.factories import ProjectFactory
@@ -135,6 +137,28 @@ async def test_a_jobs_life_is_seen_as_it_happens(listening, queue, session):
     assert frames[2]["finished_at"] == frames[2]["at"]
 
 
+async def test_progress_comes_beside_the_log_without_a_number(listening, queue, session):
+    def report_progress(done):
+        taken = take_one(session, queue) if done == 1 else None
+        job_id = taken.job_id if taken else Progress.objects.get().job_id
+        Progress.objects.update_or_create(
+            job_id=job_id, defaults={"done": done, "total": 9, "stage": "resize", "at": timezone.now()}
+        )
+        return str(job_id)
+
+    await sync_to_async(enqueue)(queue)
+    job_id = await sync_to_async(report_progress)(1)
+    first = await listening.frame()
+    await sync_to_async(report_progress)(2)
+    second = await listening.frame()
+    assert [(frame["kind"], frame["job_id"], frame["done"]) for frame in (first, second)] == [
+        ("job.progress", job_id, 1),
+        ("job.progress", job_id, 2),
+    ]
+    assert "seq" not in first
+    assert (first["stage"], first["total"]) == ("resize", 9)
+
+
 async def test_nothing_is_left_open_when_nobody_reads(own_database, reader, token):
     socket = reader(token)
     await socket.connect()
@@ -146,7 +170,7 @@ async def test_nothing_is_left_open_when_nobody_reads(own_database, reader, toke
 
 def _followers(admin: psycopg.Connection) -> int:
     [(count,)] = admin.execute(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ~ '(LISTEN|audit_head)'"
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ~ '(LISTEN|audit_head|jobs_progress)'"
         " AND pid <> pg_backend_pid()"
     ).fetchall()
     return int(count)

@@ -20,6 +20,22 @@ function follow() {
     pulse.title = title;
   };
 
+  /* How far a job is stands in the frame itself: nothing is asked for. */
+  function progressed(frame) {
+    const far = frame.total ? `${frame.done} of ${frame.total}` : `${frame.done}`;
+    if (!box.dataset.watch) {
+      const cell = document.getElementById(`job-${frame.job_id}`)?.querySelector(".row-attempt");
+      if (cell) cell.textContent = `${frame.stage ?? ""} ${far}`;
+      return;
+    }
+    if (frame.job_id !== box.dataset.watch) return;
+    const bar = box.querySelector("[data-progress]");
+    if (!bar) return soon(refreshJob, 150);
+    if (frame.total) { bar.max = frame.total; bar.value = frame.done; }
+    box.querySelector("[data-stage]").textContent = frame.stage || "Progress";
+    box.querySelector("[data-far]").textContent = frame.note ? `${far} · ${frame.note}` : far;
+  }
+
   /* A burst is one request: ids are gathered, then asked for together, at most twice a second. */
   const wanted = new Set();
   let timer;
@@ -95,6 +111,7 @@ function follow() {
       const frame = JSON.parse(message.data);
       if (frame.kind === "hello") return begun(frame);
       if (frame.seq != null) after = String(frame.seq);
+      if (frame.kind === "job.progress") return progressed(frame);
       gather(frame.job_id);
     };
     socket.onclose = (event) => {

@@ -3,10 +3,12 @@
 import re
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from apps.accounts.models import Role
 from apps.audit.relay import relay
+from apps.jobs.models import Progress
 from apps.jobs.selectors import find
 from tests import acts
 from tests.browser.conftest import PHONE
@@ -87,6 +89,20 @@ def test_a_job_is_followed_to_its_end(visit, queue, session):
     relay()
     expect(page.locator(".job-state")).to_contain_text("completed")
     expect(page.locator("[data-pulse]")).to_have_count(0)
+
+
+def test_progress_is_drawn_from_the_stream_alone(visit, queue, session):
+    job_id = acts.enqueue(queue)
+    acts.take_one(session, queue)
+    said = Progress.objects.create(job_id=job_id, stage="reading", done=1, total=4, at=timezone.now())
+    page = visit().go(f"/jobs/{job_id}")
+    expect(page.locator("[data-pulse]")).to_have_text("live")
+    page.route(f"**/jobs/{job_id}", lambda route: route.fulfill(status=204))  # the page gets nothing by asking
+    said.stage, said.done, said.at = "writing <b>", 3, timezone.now()
+    said.save()
+    expect(page.locator("[data-far]")).to_have_text("3 of 4")
+    expect(page.locator("[data-stage]")).to_have_text("writing <b>")
+    expect(page.locator("[data-progress]")).to_have_js_property("value", 3)
 
 
 def test_a_job_is_cancelled_after_asking_once(visit, queue):

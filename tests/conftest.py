@@ -10,6 +10,7 @@ from apps.queues.models import Queue
 from apps.workers.models import Session
 from config import embedded
 from tests import databases, factories
+from tests.arena import arena, arena_database  # noqa: F401 — fixtures
 from tests.databases import Database
 
 
@@ -69,8 +70,9 @@ def hold() -> None:
 
 @pytest.fixture
 def ground(request) -> None:
-    """The test's own database if it asks for one, else the shared one, rolled back."""
-    request.getfixturevalue("own_database" if "own_database" in request.fixturenames else "db")
+    """The test's own database or the arena if it asks for one, else the shared one, rolled back."""
+    asked = [name for name in ("own_database", "arena") if name in request.fixturenames]
+    request.getfixturevalue(asked[0] if asked else "db")
 
 
 @pytest.fixture

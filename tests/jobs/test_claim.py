@@ -209,18 +209,18 @@ def test_an_empty_queue_is_empty_not_contended(queue, session):
     assert not claimed.contended
 
 
-def test_jobs_that_somebody_else_is_taking_make_it_contended_and_hold_nobody_up(own_database, queue, session):
+def test_jobs_that_somebody_else_is_taking_make_it_contended_and_hold_nobody_up(arena, queue, session):
     job_id = enqueue(queue)
-    with own_database.connect() as other:
+    with arena.connect() as other:
         other.execute("SELECT id FROM jobs_job_live WHERE id = %s FOR NO KEY UPDATE", [job_id])
         claimed = ask(session, queue)
     assert claimed.contended
     assert take_one(session, queue).job_id == job_id
 
 
-def test_a_few_that_somebody_else_is_taking_are_stepped_over(own_database, queue, session):
+def test_a_few_that_somebody_else_is_taking_are_stepped_over(arena, queue, session):
     first, second = enqueue(queue), enqueue(queue)
-    with own_database.connect() as other:
+    with arena.connect() as other:
         other.execute("SELECT id FROM jobs_job_live WHERE id = %s FOR NO KEY UPDATE", [first])
         assert ids(ask(session, queue, limit=1)) == {second}
 

@@ -53,7 +53,7 @@ def names(*queues):
 
 
 @pytest.fixture
-def others(own_database, queue):
+def others(arena, queue):
     return QueueFactory.create_batch(3, project=queue.project)
 
 
@@ -84,7 +84,7 @@ def test_a_refusal_leaves_the_callers_transaction_in_order(queue):
     assert state(job.id) == "queued"
 
 
-def test_nobody_sees_a_job_or_its_event_before_the_commit(own_database, queue, session):
+def test_nobody_sees_a_job_or_its_event_before_the_commit(arena, queue, session):
     with transaction.atomic():
         job = submit(queue)
         assert aside(lambda: Job.objects.filter(id=job.id).exists()) is False
@@ -93,7 +93,7 @@ def test_nobody_sees_a_job_or_its_event_before_the_commit(own_database, queue, s
     assert aside(lambda: take_one(session, queue)).job_id == job.id
 
 
-def test_a_transaction_that_fails_at_its_commit_leaves_nothing(own_database, queue, others):
+def test_a_transaction_that_fails_at_its_commit_leaves_nothing(arena, queue, others):
     @transaction.atomic
     def promise_too_much():
         submit(queue)
@@ -102,7 +102,7 @@ def test_a_transaction_that_fails_at_its_commit_leaves_nothing(own_database, que
             " VALUES (gen_random_uuid(), 'p', 'p', gen_random_uuid(), now())"
         )
 
-    with listening(own_database) as heard:
+    with listening(arena) as heard:
         with pytest.raises(IntegrityError):
             promise_too_much()
         assert not Job.objects.exists()
@@ -110,16 +110,16 @@ def test_a_transaction_that_fails_at_its_commit_leaves_nothing(own_database, que
         assert heard() == names(others[0])
 
 
-def test_a_rollback_wakes_nobody(own_database, queue, others):
-    with listening(own_database) as heard:
+def test_a_rollback_wakes_nobody(arena, queue, others):
+    with listening(arena) as heard:
         with undone():
             submit(queue)
         submit(others[0])
         assert heard() == names(others[0])
 
 
-def test_what_an_inner_block_rolls_back_wakes_nobody(own_database, queue, others):
-    with listening(own_database) as heard:
+def test_what_an_inner_block_rolls_back_wakes_nobody(arena, queue, others):
+    with listening(arena) as heard:
         with transaction.atomic():
             submit(others[0])
             with undone():
@@ -127,8 +127,8 @@ def test_what_an_inner_block_rolls_back_wakes_nobody(own_database, queue, others
         assert heard() == names(others[0])
 
 
-def test_the_wake_up_comes_with_the_commit_not_before(own_database, queue, others):
-    with listening(own_database) as heard:
+def test_the_wake_up_comes_with_the_commit_not_before(arena, queue, others):
+    with listening(arena) as heard:
         with transaction.atomic():
             submit(queue)
             aside(lambda: submit(others[0]))
@@ -136,14 +136,14 @@ def test_the_wake_up_comes_with_the_commit_not_before(own_database, queue, other
         assert heard() == names(queue)
 
 
-def test_without_a_transaction_it_comes_at_once(own_database, queue):
-    with listening(own_database) as heard:
+def test_without_a_transaction_it_comes_at_once(arena, queue):
+    with listening(arena) as heard:
         submit(queue)
         assert heard() == names(queue)
 
 
-def test_a_job_may_be_submitted_when_something_else_commits(own_database, queue):
-    with listening(own_database) as heard:
+def test_a_job_may_be_submitted_when_something_else_commits(arena, queue):
+    with listening(arena) as heard:
         with transaction.atomic():
             OrganizationFactory.create()
             transaction.on_commit(lambda: submit(queue))
@@ -152,16 +152,16 @@ def test_a_job_may_be_submitted_when_something_else_commits(own_database, queue)
         assert heard() == names(queue)
 
 
-def test_a_thousand_jobs_are_one_wake_up(own_database, queue, others):
-    with listening(own_database) as heard:
+def test_a_thousand_jobs_are_one_wake_up(arena, queue, others):
+    with listening(arena) as heard:
         services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 1000)
         assert heard() == names(queue)
         submit(others[0])
         assert heard() == names(others[0])
 
 
-def test_a_job_that_cannot_run_yet_wakes_nobody(own_database, queue, others):
-    with listening(own_database) as heard:
+def test_a_job_that_cannot_run_yet_wakes_nobody(arena, queue, others):
+    with listening(arena) as heard:
         parent = submit(others[1])
         assert heard() == names(others[1])
         submit(queue, delay_seconds=60)
@@ -170,13 +170,13 @@ def test_a_job_that_cannot_run_yet_wakes_nobody(own_database, queue, others):
         assert heard() == names(others[0])
 
 
-def test_retry_and_replay_wake_their_queues(own_database, queue, session, others):
+def test_retry_and_replay_wake_their_queues(arena, queue, session, others):
     dead = enqueue(queue)
     fail_for_good(session, queue, dead)
     dead_in_bulk = enqueue(others[0])
     fail_for_good(session, others[0], dead_in_bulk)
     waiting = enqueue(others[1], delay_ms=60_000)
-    with listening(own_database) as heard:
+    with listening(arena) as heard:
         services.replay(job_id=dead, actor=ANN)
         assert heard() == names(queue)
         services.replay_queue(queue=others[0], actor=ANN)

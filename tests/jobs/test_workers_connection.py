@@ -18,7 +18,7 @@ from apps.workers.models import Session
 from tests.acts import enqueue, make_due, take, take_one
 from tests.jobs.looks import let_lapse, look, run, state, told
 
-pytestmark = pytest.mark.usefixtures("own_database")
+pytestmark = pytest.mark.usefixtures("arena")
 
 
 def on_its_own[T](call: Callable[[Any], Awaitable[T]]) -> T:

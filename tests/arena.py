@@ -1,12 +1,12 @@
-"""An arena for races: they commit, and they are many, so they share one database that is swept after each."""
+"""An arena for tests that commit and are many: they share one database, which is swept after each."""
 
 from collections.abc import Iterator
 
 import pytest
 from django.db import connection, connections, transaction
 
+from apps.bench.services.invariants import broken
 from tests import databases
-from tests.conftest import hold
 from tests.databases import Database
 
 LEFT = (
@@ -24,11 +24,11 @@ LEFT = (
 
 @pytest.fixture(scope="session")
 def arena_database(database_name, database_template, django_db_blocker) -> Iterator[Database]:
-    """The database of all races of this process."""
+    """The database that this process's tests share in turn."""
     before = connections.settings["default"]["NAME"]
     with (
         django_db_blocker.unblock(),
-        databases.clone(f"{database_name}_races", template=database_template) as database,
+        databases.clone(f"{database_name}_arena", template=database_template) as database,
     ):
         databases.use(before)
         yield database
@@ -36,23 +36,17 @@ def arena_database(database_name, database_template, django_db_blocker) -> Itera
 
 @pytest.fixture
 def arena(arena_database, django_db_blocker) -> Iterator[Database]:
-    """Where a race commits; what must hold is checked when it is over, and the place is swept."""
+    """Where a test commits in its turn; what must hold is checked when it is over, and the place is swept."""
     before = connections.settings["default"]["NAME"]
     with django_db_blocker.unblock():
         databases.use(arena_database.name)
         try:
             yield arena_database
-            hold()
+            found = broken()
+            assert not found, "\n".join(f"{one.name}: {', '.join(one.ids)}" for one in found)
         finally:
             _sweep()
             databases.use(before)
-
-
-@pytest.fixture
-def ground(request) -> None:
-    """Queues and sessions are made in the arena where a test asks for it."""
-    own = [name for name in ("arena", "own_database") if name in request.fixturenames]
-    request.getfixturevalue(own[0] if own else "db")
 
 
 def _sweep() -> None:

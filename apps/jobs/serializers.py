@@ -152,7 +152,7 @@ class AttemptAnswer(serializers.Serializer[Any]):
     error_class = serializers.CharField(allow_null=True)
     error_message = serializers.CharField(allow_null=True)
     traceback = serializers.CharField(allow_null=True)
-    runtime = serializers.JSONField(allow_null=True)
+    runtime = serializers.JSONField()
     logs = LogLineAnswer(many=True)
 
 
@@ -186,8 +186,8 @@ class JobDetailAnswer(JobAnswer):
     on_parent_failure = serializers.CharField(allow_null=True)
     unique_key = serializers.CharField(allow_null=True)
     pending_parents = serializers.IntegerField()
-    payload = serializers.JSONField(allow_null=True)
-    result = serializers.JSONField(allow_null=True)
+    payload = serializers.JSONField()
+    result = serializers.JSONField()
     payload_hidden = serializers.BooleanField(help_text="Your role does not see payload and result.")
     note = serializers.CharField(allow_null=True)
     lease = LeaseAnswer(allow_null=True)
@@ -236,8 +236,8 @@ class WorkerAnswer(serializers.Serializer[Any]):
     version = serializers.CharField()
     started_at = serializers.DateTimeField()
     last_seen_at = serializers.DateTimeField()
-    sample = serializers.JSONField(allow_null=True)
-    capabilities = serializers.JSONField(allow_null=True)
+    sample = serializers.JSONField()
+    capabilities = serializers.JSONField()
 
 
 class WorkersAnswer(serializers.Serializer[Any]):

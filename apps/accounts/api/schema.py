@@ -81,7 +81,7 @@ class Told:
     answer: Any = None
     example: Any = None
     status: int = 200
-    kind: str = ""  # of the answer, when it is not JSON
+    kind: str = ""  # of the answer, when it is a file
     query: type[serializers.Serializer[Any]] | None = None
     paged: bool = False
     keyed: bool = False
@@ -89,8 +89,9 @@ class Told:
 
     @property
     def answers(self) -> dict[Any, Any]:
-        first = (self.status, self.kind) if self.kind else self.status
-        return {first: self.answer, **({200: self.answer} if self.keyed else {})}
+        if self.kind:  # a file: whole, or in part
+            return {(200, self.kind): self.answer, (206, self.kind): self.answer}
+        return {self.status: self.answer, **({200: self.answer} if self.keyed else {})}
 
     @property
     def examples(self) -> list[OpenApiExample]:

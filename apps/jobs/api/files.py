@@ -46,7 +46,7 @@ class RangeNotSatisfiable(Refusal):
 class File(Endpoint):
     route = "job-file"
 
-    @tells("Read a file a job saved", answer=OpenApiTypes.BINARY, kind="application/octet-stream", refusals=(416,))
+    @tells("Read a file a job saved", answer=OpenApiTypes.BINARY, kind="*/*", refusals=(416,))
     def get(self, request: Request, job: UUID, name: str) -> HttpResponseBase:
         """Honours a Range of bytes: 206 with a part, or 416 outside the file. The type is the file's."""
         found = self.allow(find(job, among=reachable_jobs(self.caller)))

@@ -57,8 +57,10 @@ async def test_without_a_cursor_it_begins_now(reader, token, project):
     await socket.disconnect()
 
 
-async def test_no_number_is_missed_or_doubled_while_the_log_grows(reader, token, project):
+async def test_no_number_is_missed_or_doubled_while_the_log_grows(reader, token, project, monkeypatch):
     """Sockets open at any moment: what comes from the log and what comes live must meet exactly."""
+    monkeypatch.setattr(live, "MEMORY", 30)
+    monkeypatch.setattr(live, "PAGE", 11)
     stop = Flag()
 
     def write():

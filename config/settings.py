@@ -173,7 +173,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_USERNAME_CALLABLE = "config.middleware.login_name"
-AXES_IPWARE_PROXY_COUNT = TRUSTED_PROXIES
+AXES_CLIENT_IP_CALLABLE = "apps.accounts.api.authentication.address_of"  # as TRUSTED_PROXIES says
 
 # --- What browsers are told ---
 

@@ -87,6 +87,39 @@ def test_ten_failures_lock_the_account_for_that_address_and_the_right_password_i
     assert elsewhere.status_code == 200
 
 
+def test_an_address_that_is_only_claimed_does_not_count(ada):
+    """Nobody gets round the lock by sending X-Forwarded-For themselves."""
+    for number in range(10):
+        Api().post("auth/login", {**RIGHT, "password": "wrong"}, **{"X-Forwarded-For": f"198.51.100.{number}"})
+    problem(Api().post("auth/login", RIGHT, **{"X-Forwarded-For": "198.51.100.99"}), 429)
+
+
+def test_behind_a_proxy_only_the_guesser_is_locked_out(ada, settings):
+    settings.TRUSTED_PROXIES = 1
+    guesser, other = {"X-Forwarded-For": "198.51.100.1"}, {"X-Forwarded-For": "198.51.100.2"}
+    for _ in range(10):
+        Api().post("auth/login", {**RIGHT, "password": "wrong"}, **guesser)
+    problem(Api().post("auth/login", RIGHT, **guesser), 429)
+    assert Api().post("auth/login", RIGHT, **other).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "address"),
+    [
+        (0, "198.51.100.1", "127.0.0.1"),
+        (1, "198.51.100.1", "198.51.100.1"),
+        (1, "6.6.6.6, 198.51.100.1", "198.51.100.1"),
+        (2, "6.6.6.6, 198.51.100.1, 10.0.0.1", "198.51.100.1"),
+        (1, "nonsense", None),
+        (1, "", None),
+    ],
+)
+def test_the_address_on_record_is_the_one_the_trusted_proxies_saw(ada, settings, proxies, forwarded, address):
+    settings.TRUSTED_PROXIES = proxies
+    Api().post("auth/login", RIGHT, **{"X-Forwarded-For": forwarded})
+    assert Entry.objects.get(action="user.login").address == address
+
+
 def test_a_success_forgets_the_failures_before_it(ada):
     for _ in range(2):
         for _ in range(9):

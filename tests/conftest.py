@@ -48,7 +48,7 @@ def django_db_setup(database_name, database_template, django_db_blocker) -> Iter
 def own_database(database_name, database_template, django_db_blocker, monkeypatch) -> Iterator[Database]:
     """A database of the test's own, for tests that commit; processes it starts find it by DATABASE_URL.
 
-    Whatever DESIGN.md §11 says must hold is checked at the end.
+    The invariants are checked at the end.
     """
     with (
         django_db_blocker.unblock(),

@@ -1,6 +1,6 @@
 -- A database with a past: what the planner sees is nothing like an empty table. Run with the guard off.
 INSERT INTO queues_queue (id, project_id, name, created_at, default_priority, timeout_ms, shards, weight, paused_by, pause_reason)
-SELECT md5('queue' || n)::uuid, %(project)s, 'queue-' || n, now(), 0, 300000, 1, 1, '', '' FROM generate_series(1, 300) AS n;
+SELECT md5('queue' || n)::uuid, %(project)s, 'planned-' || n, now(), 0, 300000, 1, 1, '', '' FROM generate_series(1, 300) AS n;
 
 INSERT INTO workers_worker (id, uid, created_at) SELECT md5('worker' || n)::uuid, 'seeded-' || n, now() FROM generate_series(1, 500) AS n;
 

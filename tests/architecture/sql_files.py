@@ -12,7 +12,7 @@ from django.db import connection
 
 APPS = Path(__file__).parents[2] / "apps"
 FILES = sorted(path for path in APPS.rglob("*.sql") if "migrations" not in path.parts)
-# DESIGN.md §2: an app looks only down, also in SQL.
+# An app looks only down, also in SQL: docs/architecture.md.
 ORDER = ["bench", "demo", "dashboard", "events", "runtime", "jobs", "workers", "queues", "accounts", "audit"]
 # … and writes only its own tables, but for these.
 MAY_WRITE = defaultdict(

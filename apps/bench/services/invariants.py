@@ -1,4 +1,4 @@
-"""What must always hold (DESIGN.md §11), one statement each: it names the offenders."""
+"""What must always hold, one statement each: it names the offenders. docs/architecture.md says what keeps it."""
 
 from dataclasses import dataclass
 from typing import Any

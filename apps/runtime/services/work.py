@@ -40,7 +40,7 @@ async def _work(options: Options) -> ExitCode:
     _listen_to_signals(supervisor)
     scheduler = None
     if options.scheduler:
-        scheduler = asyncio.create_task(Runner(discover.loops()).run())
+        scheduler = asyncio.create_task(_schedule(supervisor))
     try:
         code = await supervisor.run()
     finally:
@@ -50,6 +50,12 @@ async def _work(options: Options) -> ExitCode:
                 await scheduler
     _leave_stuck_threads(supervisor, code)
     return code
+
+
+async def _schedule(supervisor: Supervisor) -> None:
+    """Run the loops once the worker has found its database in order."""
+    await supervisor.state.registered.wait()
+    await Runner(discover.loops()).run()
 
 
 def _leave_stuck_threads(supervisor: Supervisor, code: ExitCode) -> None:

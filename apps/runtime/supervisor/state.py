@@ -25,6 +25,7 @@ class State:
         self.has_work = asyncio.Event()  # something may be claimable
         self.has_ended = asyncio.Event()  # something is to be reported
         self.has_room = asyncio.Event()  # a slot became free
+        self.registered = asyncio.Event()  # has had a session
         self.stopped = asyncio.Event()  # claims no more
         self.hurried = asyncio.Event()  # hands back what runs
         self.moved = asyncio.Event()  # for whoever waits for the worker to be empty

@@ -90,6 +90,7 @@ class Supervisor:
             give_up=lambda: state.stopping,
         )
         state.session_id = registered.session_id
+        state.registered.set()
         state.beat_at = time.monotonic()
         state.executor = InProcess(slots=options.concurrency, session_id=registered.session_id, on_end=state.end)
         log.info(

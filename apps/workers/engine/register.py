@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -30,21 +30,22 @@ _worker = Statement.beside(__file__, _Worker, "register_worker")
 _register = Statement.beside(__file__, Registered)
 
 
-def register_steps(
-    *,
-    uid: str,
-    concurrency: int,
-    lease_seconds: float,
-    hostname: str,
-    pid: int,
-    version: str = "",
-    queues: Sequence[UUID] = (),
-    types: Sequence[str] = (),
-    pools: Mapping[str, Any] | None = None,
-    capabilities: Mapping[str, Any] | None = None,
-    sample: Mapping[str, Any] | None = None,
-    organization_id: UUID | None = None,
-) -> Steps[Registered]:
+class About(TypedDict):
+    """What a process says of itself. `lease_seconds` is how long it may be silent."""
+
+    concurrency: int
+    lease_seconds: float
+    hostname: str
+    pid: int
+    version: NotRequired[str]
+    queues: NotRequired[Sequence[UUID]]
+    types: NotRequired[Sequence[str]]
+    pools: NotRequired[Mapping[str, Any]]
+    capabilities: NotRequired[Mapping[str, Any]]
+    sample: NotRequired[Mapping[str, Any]]
+
+
+def register_steps(*, uid: str, organization_id: UUID | None = None, **about: Unpack[About]) -> Steps[Registered]:
     """Start a session of the worker `uid`. Raises Conflict when another organization owns the name."""
     [worker] = yield from _worker.ask(id=uuid7(), uid=uid, organization_id=organization_id)
     if worker.organization_id != organization_id:
@@ -52,18 +53,22 @@ def register_steps(
     [registered] = yield from _register.ask(
         session_id=uuid7(),
         worker_id=worker.id,
-        lease_seconds=lease_seconds,
-        concurrency=concurrency,
-        hostname=hostname,
-        pid=pid,
-        version=version,
-        queues=list(queues),
-        types=list(types),
-        pools=json.dumps(pools or {}),
-        capabilities=json.dumps(capabilities) if capabilities else None,
-        sample=json.dumps(sample) if sample else None,
+        lease_seconds=about["lease_seconds"],
+        concurrency=about["concurrency"],
+        hostname=about["hostname"],
+        pid=about["pid"],
+        version=about.get("version", ""),
+        queues=list(about.get("queues", ())),
+        types=list(about.get("types", ())),
+        pools=json.dumps(about.get("pools", {})),
+        capabilities=_text(about.get("capabilities")),
+        sample=_text(about.get("sample")),
     )
     return registered
+
+
+def _text(said: Mapping[str, Any] | None) -> str | None:
+    return json.dumps(said) if said else None
 
 
 register = Verb(register_steps)

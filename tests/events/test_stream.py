@@ -11,7 +11,7 @@ from django.db import connections
 from django.test import override_settings
 from django.utils import timezone
 
-from apps.audit.models import Event
+from apps.audit.models import Event, Head
 from apps.audit.tail import live
 from apps.jobs.models import Progress
 from tests.acts import enqueue, finish, take_one
@@ -122,6 +122,17 @@ async def test_it_survives_the_loss_of_its_connections(own_database, listening, 
     await sync_to_async(connections.close_all)()
     await atell(project)
     assert (await listening.frame())["seq"] == 1
+
+
+async def test_a_history_that_was_lost_sends_readers_back_to_the_start(listening, project):
+    """As after a failover to a copy that lagged: numbers that were told are given out again."""
+    await atell(project, jobs=5)
+    await listening.frames(5)
+    await Event.objects.all().adelete()
+    await Head.objects.aupdate(seq=2)
+    frame = await listening.frame()
+    assert (frame["kind"], frame["code"]) == ("error", "cursor_ahead")
+    assert await listening.code() == 4409
 
 
 async def test_a_jobs_life_is_seen_as_it_happens(listening, queue, session):

@@ -31,6 +31,8 @@ def arena_database(database_name, database_template, django_db_blocker) -> Itera
         databases.clone(f"{database_name}_arena", template=database_template) as database,
     ):
         databases.use(before)
+        with database.connect(autocommit=True) as own:
+            own.execute(f"ALTER DATABASE {database.name} SET lock_timeout = '15s'")  # a test that hangs must fail
         yield database
 
 

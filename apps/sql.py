@@ -9,10 +9,11 @@ Both use server-side parameters, so PostgreSQL may keep the plan (DB_PREPARE_THR
 `trouble` says what an error of the database means; nobody else looks at SQLSTATEs.
 """
 
+import re
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any, cast
@@ -46,12 +47,25 @@ def trouble(error: BaseException) -> Trouble:
     return Trouble.FATAL
 
 
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+
+
 @dataclass(frozen=True, slots=True)
 class Statement[Row]:
     """One SQL text and the class of its rows, built from the columns in order."""
 
     text: str
     row: Callable[..., Row]
+    # The text with $1, $2 … and the names in that order: psycopg would convert texts over 4 kB anew at each call.
+    native: bytes = field(init=False, repr=False)
+    names: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        names = tuple(dict.fromkeys(_PARAMETER.findall(self.text)))
+        places = {name: f"${place}" for place, name in enumerate(names, 1)}
+        native = _PARAMETER.sub(lambda found: places[found[1]], self.text).replace("%%", "%")
+        object.__setattr__(self, "native", native.encode())
+        object.__setattr__(self, "names", names)
 
     @classmethod
     def beside(cls, module: str, row: Callable[..., Row], name: str = "") -> "Statement[Row]":
@@ -62,19 +76,19 @@ class Statement[Row]:
     def __call__(self, **params: Any) -> list[Row]:
         """Run on Django's connection. Errors are Django's (django.db.utils)."""
         with _cursor() as cursor:
-            cursor.execute(self.text, params)
+            cursor.execute(self.native, [params[name] for name in self.names])
             return [self.row(*values) for values in cursor.fetchall()]
 
     async def on(self, connection: psycopg.AsyncConnection[Any], **params: Any) -> list[Row]:
         """Run on psycopg's connection. Errors are psycopg's."""
-        async with connection.cursor(binary=True) as cursor:
-            await cursor.execute(self.text, params)
+        async with psycopg.AsyncRawCursor(connection) as cursor:
+            await cursor.execute(self.native, [params[name] for name in self.names], binary=True)
             return [self.row(*values) for values in await cursor.fetchall()]
 
     def through(self, connection: psycopg.Connection[Any], **params: Any) -> list[Row]:
         """Run on a psycopg connection of one's own."""
-        with connection.cursor() as cursor:
-            cursor.execute(self.text, params)
+        with psycopg.RawCursor(connection) as cursor:
+            cursor.execute(self.native, [params[name] for name in self.names])
             return [self.row(*values) for values in cursor.fetchall()]
 
     def ask(self, **params: Any) -> "Steps[list[Row]]":
@@ -134,13 +148,13 @@ def run_alone(text: str) -> None:
 
 
 @contextmanager
-def _cursor() -> Iterator[psycopg.Cursor[Any]]:
+def _cursor() -> Iterator[psycopg.RawCursor[Any]]:
     """A cursor with server-side parameters on Django's connection, counted as Django counts."""
     wrapper = connections[DEFAULT_DB_ALIAS]
     wrapper.ensure_connection()
     wrapper.validate_no_broken_transaction()
     raw = wrapper.connection
-    with wrapper.wrap_database_errors, psycopg.Cursor(raw) as cursor:
+    with wrapper.wrap_database_errors, psycopg.RawCursor(raw) as cursor:
         began = time.monotonic()
         try:
             yield cursor

@@ -15,6 +15,7 @@ from apps.jobs.states import JobState
 from apps.sql import Statement
 
 SNOOZES = 100  # a job may ask to be run later so often
+SEPARATOR = "\x1f"  # of payloads: a control character, which JSON text cannot hold
 TRIES = 5  # at reading the holder of a unique key that ends while we look
 
 
@@ -135,17 +136,17 @@ def _collided(jobs: Sequence[NewJob], placed: dict[UUID, Enqueued]) -> list[NewJ
 
 
 def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
-    """Turn jobs into arrays; a column that is empty for all is sent empty."""
+    """Turn jobs into columns; a column that is empty for all is sent as NULL."""
 
-    def column(values: list[object]) -> list[object]:
-        return values if any(value is not None for value in values) else []
+    def column(values: list[object]) -> list[object] | None:
+        return values if any(value is not None for value in values) else None
 
     intervals = settings.JOB_RETRY_INTERVALS
     return {
-        "ids": [job.id for job in jobs],
-        "queue_ids": [job.queue_id for job in jobs],
+        "ids": " ".join([job.id.hex for job in jobs]),
+        "queue_ids": " ".join([job.queue_id.hex for job in jobs]),
         "types": [job.type for job in jobs],
-        "payloads": [job.payload for job in jobs],
+        "payloads": SEPARATOR.join([job.payload for job in jobs]),
         "priorities": column([job.priority for job in jobs]),
         "run_ats": column([job.run_at for job in jobs]),
         "delays_ms": column([job.delay_ms for job in jobs]),

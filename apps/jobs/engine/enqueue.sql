@@ -1,9 +1,11 @@
 -- Put up to a thousand jobs where they wait, or name the live job that already holds a unique key.
--- An empty array stands for "the default for all": unnest pads the shorter ones with NULL.
+-- NULL for an array stands for "the default for all": unnest pads the shorter ones with NULL. Ids and payloads
+-- come as one text each, which is read several times faster than an array; JSON cannot hold the separator.
 WITH asked AS MATERIALIZED (
     SELECT *
     FROM unnest(
-        %(ids)s::uuid [], %(queue_ids)s::uuid [], %(types)s::text [], %(payloads)s::text [],
+        string_to_array(%(ids)s::text, ' ')::uuid [], string_to_array(%(queue_ids)s::text, ' ')::uuid [],
+        %(types)s::text [], string_to_array(%(payloads)s::text, chr(31)),
         %(priorities)s::smallint [], %(run_ats)s::timestamptz [], %(delays_ms)s::bigint [],
         %(timeouts_ms)s::bigint [], %(policies)s::uuid [], %(max_attempts)s::smallint [],
         %(max_losses)s::smallint [], %(pendings)s::integer [], %(on_failures)s::text [],

@@ -110,16 +110,16 @@ report_missing = Verb(missing_steps)
 
 
 def _columns(ended: Sequence[Ended]) -> dict[str, object]:
-    """Turn ends into arrays, in id order so that two batches lock alike; a column without values is sent empty.
+    """Turn ends into arrays, in id order so that two batches lock alike; a column without values is sent as NULL.
 
     An attempt named twice ends once, as it was named first: the ledger would hold it twice.
     """
     once = {(one.job_id, one.fence): one for one in reversed(ended)}
     ordered = sorted(once.values(), key=lambda one: one.job_id)
 
-    def column(name: str) -> list[Any]:
+    def column(name: str) -> list[Any] | None:
         values = [getattr(one, name) for one in ordered]
-        return values if any(value is not None for value in values) else []
+        return values if any(value is not None for value in values) else None
 
     intervals = settings.JOB_RETRY_INTERVALS
     return {
@@ -129,7 +129,7 @@ def _columns(ended: Sequence[Ended]) -> dict[str, object]:
         "outcomes": [one.outcome for one in ordered],
         "ledger_ids": [uuid7() for _ in ordered],
         "results": column("result"),
-        "delays_ms": [None if ms is None else min(max(ms, 0), LONGEST_MS) for ms in column("delay_ms")],
+        "delays_ms": [None if ms is None else min(max(ms, 0), LONGEST_MS) for ms in column("delay_ms") or ()],
         "error_classes": column("error_class"),
         "error_messages": column("error_message"),
         "tracebacks": column("traceback"),

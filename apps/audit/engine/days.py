@@ -30,6 +30,7 @@ class Daily:
     column: str
     unique: dict[str, str] = field(default_factory=dict)
     indexes: dict[str, str] = field(default_factory=dict)
+    checks: dict[str, str] = field(default_factory=dict)  # what every row of a day has in common
     is_list: bool = False  # of dates; else a range of times
 
     def partition(self, day: date) -> str:
@@ -90,9 +91,10 @@ def cut_day(table: Daily, day: date) -> bool:
         _alone()
         if any(part.day == day for part in existing(table)):
             return False  # another process was quicker
+        checks = "".join(f", CONSTRAINT {rule} CHECK ({condition})" for rule, condition in table.checks.items())
         run(
             f"CREATE TABLE {name} (LIKE {table.name} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE,"
-            f" CONSTRAINT {name}_bound CHECK ({table.check(day)}))"
+            f" CONSTRAINT {name}_bound CHECK ({table.check(day)}){checks})"
         )
         for end, index in table.unique.items():
             run(f"CREATE UNIQUE INDEX {name}_{end} ON {name} {index}")

@@ -7,6 +7,7 @@ JOB = Daily(
     column="shelved_on",
     is_list=True,
     unique={"id": "(id)"},
+    checks={"job_day_has_ended": "state IN ('completed', 'cancelled') AND finished_at IS NOT NULL"},
     indexes={
         "queue": "(queue_id, id)",
         "workflow": "(workflow_id, id) WHERE workflow_id IS NOT NULL",

@@ -1,5 +1,6 @@
 -- Hold the other parents of whatever these jobs took down with them, as far as they live, so that none ends
--- before a revived child waits for it. The next statement, with a new snapshot, says who is to be revived.
+-- before a revived child waits for it. LIMIT 1 keeps each look to the index, however many are guessed.
+-- The next statement, with a new snapshot, says who is to be revived.
 WITH RECURSIVE family AS (
     SELECT edge.child_id
     FROM jobs_dependency AS edge
@@ -8,7 +9,7 @@ WITH RECURSIVE family AS (
     SELECT edge.child_id
     FROM family
     INNER JOIN jobs_dependency AS edge ON family.child_id = edge.parent_id
-    INNER JOIN jobs_job AS child ON family.child_id = child.id
+    CROSS JOIN LATERAL (SELECT job.state, job.reason FROM jobs_job AS job WHERE job.id = family.child_id LIMIT 1) AS child
     WHERE child.state = 'cancelled' AND child.reason = 'parent_failed'
 ),
 
@@ -18,7 +19,7 @@ held AS MATERIALIZED (
     WHERE job.id IN (
         SELECT edge.parent_id
         FROM family
-        INNER JOIN jobs_job AS child ON family.child_id = child.id
+        CROSS JOIN LATERAL (SELECT job.state, job.reason FROM jobs_job AS job WHERE job.id = family.child_id LIMIT 1) AS child
         INNER JOIN jobs_dependency AS edge ON family.child_id = edge.child_id
         WHERE child.state = 'cancelled' AND child.reason = 'parent_failed'
     )

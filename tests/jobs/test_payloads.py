@@ -38,7 +38,7 @@ def test_a_lone_surrogate_is_refused(queue, payload):
 
 
 @pytest.mark.parametrize(
-    "text", ["\\u0000", "\ufffd", "😀", "\u2028", "'; DROP TABLE jobs_job; --", "%s %(x)s", "\x7f\x01"]
+    "text", ["\x1f", "\\u0000", "\ufffd", "😀", "\u2028", "'; DROP TABLE jobs_job; --", "%s %(x)s", "\x7f\x01"]
 )
 def test_a_text_that_only_looks_dangerous_comes_back(queue, session, text):
     job = submit(queue, {text: [text]})

@@ -12,7 +12,7 @@ from apps.errors import BadInput, NotFound, UnknownField
 from apps.jobs import services
 from tests.acts import take, take_one
 from tests.factories import ProjectFactory, QueueFactory, RetryPolicyFactory
-from tests.jobs.looks import look, told
+from tests.jobs.looks import look, row, told
 
 
 def submit(queue, **fields):
@@ -42,6 +42,20 @@ def test_a_job_says_what_it_was_told(queue):
     assert (again.type, again.payload, again.labels) == ("ping", {"path": "a.png"}, {"colour": "red"})
     assert (again.priority, again.timeout_ms, again.max_attempts, again.max_losses) == (7, 1500, 2, 4)
     assert (again.on_parent_failure, again.unique_key, again.submitted_by) == ("run", "a.png", ann)
+
+
+def test_the_answer_is_the_row_as_it_was_written(queue):
+    own = RetryPolicyFactory.create(project=queue.project)
+    for fields in (
+        {},
+        {"payload": None, "delay_seconds": 60, "priority": -3},
+        {"payload": {"a": [1, 2.5]}, "labels": {"b": "c"}, "unique_key": "k", "retry_policy": own, "max_losses": 2},
+        {"unique_key": "k"},
+        {"timeout_ms": 9, "on_parent_failure": "run", "submitted_by": uuid7(), "max_attempts": 7},
+    ):
+        job = submit(queue, **fields)
+        written = row(job.id)
+        assert {name: getattr(job, name) for name in written} == written
 
 
 def test_a_new_job_is_queued_and_has_spent_nothing(queue):

@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from threading import Barrier
-from typing import Any
+from threading import Barrier, Thread
 
 from django.db import connection, connections, transaction
 
@@ -21,8 +20,7 @@ WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_ba
 
 def aside[T](call: Callable[[], T]) -> T:
     """Call on another connection while this one has a transaction open; it must not wait for anybody."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(_alone, call).result(PATIENCE)
+    return _apart(call).result(PATIENCE)
 
 
 def together[T](*calls: Callable[[], T]) -> list[T]:
@@ -39,42 +37,66 @@ def together[T](*calls: Callable[[], T]) -> list[T]:
         return [future.result(PATIENCE) for future in futures]
 
 
+class Meeting[T]:
+    """A call that runs into the transaction that is open."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._running: Future[T] | None = None
+
+    def meet(self) -> None:
+        """Start it, and go on when the database says that it waits for a lock."""
+        if self._running is not None:
+            return
+        self._running = _apart(self._call)
+        end = time.monotonic() + PATIENCE
+        with open_own() as watcher:
+            while time.monotonic() < end:
+                if self._running.done():
+                    raise AssertionError(f"It did not wait: {self.exception() or self.result()!r}")
+                if watcher.execute(BLOCKED).fetchone() != (0,):
+                    return
+        raise AssertionError("Nobody came to wait.")
+
+    def result(self) -> T:
+        assert self._running is not None
+        return self._running.result(PATIENCE)
+
+    def exception(self) -> BaseException | None:
+        assert self._running is not None
+        return self._running.exception(PATIENCE)
+
+
 @contextmanager
-def meanwhile[T](call: Callable[[], T], *, then: str = "commit") -> Iterator["Future[T]"]:
-    """Inside, a transaction is open; at its end the call has run into it and waits; then it is committed (or undone).
+def meanwhile[T](call: Callable[[], T], *, then: str = "commit") -> Iterator[Meeting[T]]:
+    """Inside, a transaction is open; at its end, or at `meet`, the call runs into it; then it is committed (or undone).
 
-    with meanwhile(lambda: cancel(job)) as answer:
+    with meanwhile(lambda: cancel(job)) as cancelled:
         complete(job)               # not committed yet
-    assert answer.result() …        # what the call found once it was
+    assert cancelled.result() …     # what the call found once it was
     """
-    with ThreadPoolExecutor(1) as pool:
-        answer: Future[T] = Future()
-        with transaction.atomic():
-            yield answer
-            running = pool.submit(_alone, call)
-            _wait_until_blocked(running)
-            transaction.set_rollback(then == "undo")
-        _hand_on(running, answer)
+    meeting = Meeting(call)
+    with transaction.atomic():
+        yield meeting
+        meeting.meet()
+        transaction.set_rollback(then == "undo")
+    meeting.exception()
 
 
-def _hand_on[T](running: "Future[T]", answer: "Future[T]") -> None:
-    error = running.exception(PATIENCE)
-    if error is None:
-        answer.set_result(running.result())
-    else:
-        answer.set_exception(error)
+def _apart[T](call: Callable[[], T]) -> "Future[T]":
+    """Call in a thread that nobody joins: one that waits for this transaction must not hold up its end."""
+    future: Future[T] = Future()
 
+    def run() -> None:
+        try:
+            answer = _alone(call)
+        except BaseException as error:  # noqa: BLE001 — handed on
+            future.set_exception(error)
+        else:
+            future.set_result(answer)
 
-def _wait_until_blocked(running: "Future[Any]") -> None:
-    """Until the database says that somebody waits for a lock; asked from outside, where its answer is not cached."""
-    end = time.monotonic() + PATIENCE
-    with open_own() as watcher:
-        while time.monotonic() < end:
-            if running.done():
-                raise AssertionError(f"It did not wait: {running.exception() or running.result()!r}")
-            if watcher.execute(BLOCKED).fetchone() != (0,):
-                return
-    raise AssertionError("Nobody came to wait.")
+    Thread(target=run, daemon=True).start()
+    return future
 
 
 def _alone[T](call: Callable[[], T]) -> T:

@@ -152,6 +152,17 @@ def test_two_reports_of_the_same_hundred_jobs_end_each_once_and_never_deadlock(q
     assert len(told("job.completed")) + len(told("job.dead_letter")) >= 1
 
 
+def test_a_batch_takes_its_jobs_in_their_order_not_in_its_own(queue, session):
+    for _ in range(2):
+        enqueue(queue)
+    first, second = sorted(take(session, queue), key=lambda taken: taken.job_id)
+    with meanwhile(lambda: finish(session, second, first)) as finished:
+        cancel(first.job_id, force=True)
+        finished.meet()
+        cancel(second.job_id, force=True)
+    assert finished.result() == []
+
+
 def test_two_replays_of_one_dead_letter_are_one_run(queue, session):
     job_id = enqueue(queue)
     fail_for_good(session, queue, job_id)

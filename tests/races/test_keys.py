@@ -56,6 +56,15 @@ def test_bulks_with_the_same_keys_in_opposite_order_never_deadlock(queue):
         assert sum(one.is_new for one in (*ahead, *back)) == 200
 
 
+def test_a_bulk_takes_its_keys_in_their_order_not_in_its_own(queue):
+    bulk = [{"type": "ping", "unique_key": key} for key in ("b", "a")]
+    with meanwhile(lambda: services.submit_batch(queue=queue, jobs=bulk).jobs) as asked:
+        first = submit(queue, "a")
+        asked.meet()
+        second = submit(queue, "b")  # it waits for "a" and does not hold "b" yet
+    assert [one.job_id for one in asked.result()] == [second.id, first.id]
+
+
 def test_a_key_whose_holder_ends_while_it_is_asked_for_makes_a_new_job(queue, session):
     first = submit(queue)
     taken = take_one(session, queue)

@@ -1,6 +1,7 @@
 """A parent's end and a child's arrival may cross: the child is woken exactly once, whoever comes first."""
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from apps.jobs import services
 from apps.jobs.models import Dependency
@@ -128,6 +129,29 @@ def test_children_that_name_the_same_parents_in_any_order_never_deadlock(queue):
 
     children = together(lambda: arrive(parents), lambda: arrive(parents[::-1]))
     assert {look(child).pending for part in children for child in part} == {10}
+
+
+def test_a_child_holds_its_parents_in_their_order_not_in_its_own(queue):
+    first, second = sorted(enqueue(queue) for _ in range(2))
+    with meanwhile(lambda: enqueue(queue, depends_on=[second, first])) as arrived:
+        services.cancel(job_id=first, actor=ANN)
+        arrived.meet()
+        services.cancel(job_id=second, actor=ANN)  # the child waits for the first and does not hold the second yet
+    assert reason(arrived.result()) == "parent_failed"
+
+
+def test_a_parents_end_takes_its_children_in_their_order(queue, session):
+    parent = enqueue(queue)
+    ids = sorted(uuid7() for _ in range(2))
+    for child in reversed(ids):
+        enqueue(queue, id=child, type="pong", depends_on=[parent])
+    taken = take_one(session, queue)
+    with meanwhile(lambda: finish(session, taken)) as finished:
+        services.cancel(job_id=ids[0], actor=ANN)
+        finished.meet()
+        services.cancel(job_id=ids[1], actor=ANN)
+    assert [done.state for done in finished.result()] == ["completed"]
+    assert {state(child) for child in ids} == {"cancelled"}
 
 
 def test_another_parent_that_ends_while_a_child_is_revived_still_counts(queue, session):

@@ -1,6 +1,5 @@
 """Reports come in batches: each attempt for itself, one fact for all, one entry for each."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -47,7 +46,7 @@ def test_errors_of_a_batch_are_told_job_by_job(queue, session):
         Ended(job_id=one.job_id, fence=one.fence, session_id=session.pk, outcome="permanent_error")
         for one in take(session, queue)
     )
-    loud = replace(loud, error_class="A", error_message="a" * 300)
+    loud = loud._replace(error_class="A", error_message="a" * 300)
     report(ended=[loud, mute])
     [fact] = told("job.dead_letter")
     assert dict(zip(fact.job_ids, fact.errors or [], strict=True)) == {

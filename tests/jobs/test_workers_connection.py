@@ -44,8 +44,8 @@ def test_a_claim_is_the_same_either_way(queue, session):
         )
     )
     [one], [other] = claimed.jobs, take(session, queue)
-    assert {name: type(getattr(one, name)) for name in one.__slots__} == {
-        name: type(getattr(other, name)) for name in other.__slots__
+    assert {name: type(getattr(one, name)) for name in one._fields} == {
+        name: type(getattr(other, name)) for name in other._fields
     }
     assert one.payload == other.payload
     assert look(one.job_id).fence == one.fence

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -13,8 +13,7 @@ from apps.sql import Statement
 SPARE = 10  # candidates beyond the limit: rows that other claimers lock are skipped
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """One attempt to run, held by the session that claimed it. `payload` is the JSON text."""
 
     job_id: UUID

@@ -5,8 +5,9 @@ WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 asked AS MATERIALIZED (
     SELECT *
     FROM unnest(
-        %(ids)s::uuid [], %(fences)s::bigint [], %(sessions)s::uuid [], %(outcomes)s::text [],
-        %(ledger_ids)s::uuid [], %(results)s::text [], %(delays_ms)s::bigint [], %(error_classes)s::text [],
+        string_to_array(%(ids)s::text, ' ')::uuid [], string_to_array(%(fences)s::text, ' ')::bigint [],
+        string_to_array(%(sessions)s::text, ' ')::uuid [], string_to_array(%(outcomes)s::text, ' '),
+        string_to_array(%(ledger_ids)s::text, ' ')::uuid [], %(results)s::text [], %(delays_ms)s::bigint [], %(error_classes)s::text [],
         %(error_messages)s::text [], %(tracebacks)s::text [], %(runtimes)s::text []
     ) AS u (
         id, fence, session_id, outcome, ledger_id, result, delay_ms, error_class, error_message, traceback, runtime

@@ -50,15 +50,13 @@ class InProcess:
             future.add_done_callback(lambda done: self._thread_ended(run, done))
 
     async def _as_task(self, run: Run, context: RunContext) -> None:
-        token = current.set(context)
+        current.set(context)  # the task has a context of its own
         try:
             answer = await run.handler.call(context, context.payload)
         except BaseException as error:  # noqa: BLE001 — even SystemExit ends an attempt, not the worker
             self._end(run, failed, error)
         else:
             self._end(run, succeeded, answer)
-        finally:
-            current.reset(token)
 
     def _thread_ended(self, run: Run, done: asyncio.Future[tuple[bool, Any]]) -> None:
         if done.cancelled():

@@ -1,6 +1,7 @@
 """One attempt on its way: what it is, whether it is to stop, and what was said meanwhile."""
 
 import time
+from asyncio import TimerHandle
 from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
@@ -27,11 +28,26 @@ class Stop(Enum):
 class Run:
     """An attempt between claim and report. Written by its handler's thread, read by the supervisor's."""
 
-    __slots__ = ("began", "claim", "handler", "lines", "numbered", "queue", "stop", "task", "told", "took")
+    __slots__ = (
+        "began",
+        "claim",
+        "done",
+        "handler",
+        "lines",
+        "numbered",
+        "queue",
+        "stop",
+        "task",
+        "timer",
+        "told",
+        "took",
+    )
 
     def __init__(self, claim: Claim, handler: Handler, queue: str) -> None:
         self.claim = claim
         self.began = time.monotonic()
+        self.done = False  # its handler has ended; it may not be reported yet
+        self.timer: TimerHandle | None = None  # for its time limit
         self.took = 0.0  # seconds, once it has ended
         self.handler = handler
         self.queue = queue  # "org/project/queue"

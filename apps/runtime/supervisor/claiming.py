@@ -128,17 +128,17 @@ class Claiming:
                 attempt=f"{job.attempt}/{job.max_attempts}", request_id=job.request_id,
             )  # fmt: skip
         state.executor.start(run)
-        if state.held.get(job.job_id) is run:
+        if not run.done:
             self._watch(run)
 
     def _watch(self, run: Run) -> None:
         """Stop the run at its time limit, and stop waiting for it a little later."""
         loop = asyncio.get_running_loop()
-        loop.call_later(max(run.claim.limit_seconds, 0), self._overdue, run)
+        run.timer = loop.call_later(max(run.claim.limit_seconds, 0), self._overdue, run)
 
     def _overdue(self, run: Run) -> None:
         executor = self.state.executor
-        if executor is None or self.state.held.get(run.claim.job_id) is not run:
+        if executor is None or run.done:
             return
         executor.stop(run, Stop.TIMEOUT)
         asyncio.get_running_loop().call_later(1.0, executor.abandon, run)

@@ -61,6 +61,9 @@ class State:
     def end(self, run: Run, ended: Ended | None) -> None:
         """A handler is done: the executor calls this, once for each run."""
         run.took = time.monotonic() - run.began
+        run.done = True
+        if run.timer is not None:
+            run.timer.cancel()
         self.ended.append((run, ended))
         self.has_ended.set()
 

@@ -138,10 +138,10 @@ def run(text: str) -> None:
         cursor.execute(text.encode())
 
 
-def run_alone(text: str) -> None:
-    """Run DDL that refuses a transaction, on a connection of its own that waits 300 ms for a lock."""
+def run_alone(text: str, *, lock_timeout: str = "300ms") -> None:
+    """Run what refuses a transaction, on a connection of its own that waits so long for a lock ("0": for ever)."""
     params = dsn()
-    params["options"] = f"{params.get('options', '')} -c lock_timeout=300ms".strip()
+    params["options"] = f"{params.get('options', '')} -c lock_timeout={lock_timeout}".strip()
     wrapper = connections[DEFAULT_DB_ALIAS]
     with wrapper.wrap_database_errors, psycopg.connect(**params, autocommit=True) as connection:
         connection.execute(text.encode())

@@ -92,8 +92,8 @@ def claim_scale(*, jobs: int | None, rounds: int, **_: object) -> dict[str, Any]
 
 def _tidy() -> None:
     """As the tables look after a quiet hour, and with no checkpoint on its way."""
-    run_alone("VACUUM (ANALYZE)")
-    run_alone("CHECKPOINT")
+    run_alone("VACUUM (ANALYZE)", lock_timeout="0")
+    run_alone("CHECKPOINT", lock_timeout="0")
 
 
 def _claims(here: Ground, session_id: UUID) -> float:

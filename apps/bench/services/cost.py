@@ -56,7 +56,7 @@ def cost(*, jobs: int | None, concurrency: int | None, rounds: int, **_: object)
     with ground() as here, records() as lines:
         for table in _tables():
             run(f"ALTER TABLE {table} SET (autovacuum_enabled = off)")
-        run_alone("CHECKPOINT")
+        run_alone("CHECKPOINT", lock_timeout="0")
         _life(here, max(100, jobs // 5), lines, flags)  # pages are written whole once after a checkpoint: here
         for _round in range(rounds):
             taken.add(**_life(here, jobs, lines, flags))

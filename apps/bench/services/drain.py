@@ -24,7 +24,7 @@ def drain(*, jobs: int | None, concurrency: int | None, processes: int, workers:
     with ground() as here, records() as lines:
         for _ in range(rounds):
             bare = _floor(jobs, lines)
-            flags = ("--concurrency", str(concurrency), "--processes", str(processes))
+            flags = ("--concurrency", str(concurrency), "--processes", str(processes), "--no-scheduler")
             ours = _drain(here, jobs, lines, count=workers, flags=flags)
             taken.add(jobs_per_second=ours, floor_per_second=bare, ratio_to_floor=ours / bare)
         how = {"jobs": jobs, "concurrency": concurrency, "processes": processes, "workers": workers}
@@ -47,14 +47,14 @@ def _floor(jobs: int, lines: Records) -> float:
     lines.forget()
     with floor.floor() as connection:
         floor.enqueue_in_bulk(connection, jobs, batch=1000)
-        run_alone("VACUUM (ANALYZE) bench_floor")
+        run_alone("VACUUM (ANALYZE) bench_floor", lock_timeout="0")
         return jobs / floor.drain(connection, lines)
 
 
 def _drain(here: Ground, jobs: int, lines: Records, *, count: int, flags: tuple[str, ...]) -> float:
     lines.forget()
     backlog(here, jobs)
-    run_alone("VACUUM (ANALYZE) jobs_job_live")
+    run_alone("VACUUM (ANALYZE) jobs_job_live", lock_timeout="0")
     with workers(count, *flags) as running:
         wait(running, lambda: lines.count() >= jobs, what=f"{jobs} jobs are not started")
         wait(running, finished, what=f"{jobs} jobs are not finished")

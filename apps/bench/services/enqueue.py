@@ -22,7 +22,7 @@ def enqueue(*, jobs: int | None, rounds: int, **_: object) -> dict[str, Any]:
     with ground() as here, floor.floor() as connection:
         for _round in range(rounds):
             taken.add(**_round_of(here, connection, jobs))
-            run_alone("VACUUM (ANALYZE) jobs_job_live")
+            run_alone("VACUUM (ANALYZE) jobs_job_live", lock_timeout="0")
         return told(here, taken, unit="jobs/s", load=load, jobs=jobs, bulk=BULK)
 
 

@@ -1,6 +1,7 @@
 """Reports come in batches: each attempt for itself, one fact for all, one entry for each."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from uuid_utils.compat import uuid7
@@ -42,12 +43,14 @@ def test_a_batch_may_mix_outcomes_and_queues(queue, session):
 def test_errors_of_a_batch_are_told_job_by_job(queue, session):
     for _ in range(2):
         enqueue(queue)
-    loud, mute = (
-        Ended(job_id=one.job_id, fence=one.fence, session_id=session.pk, outcome="permanent_error")
-        for one in take(session, queue)
+    loud, mute = take(session, queue)
+    errors: dict[str, Any] = {"error_class": "A", "error_message": "a" * 300}
+    report(
+        ended=[
+            Ended(job_id=loud.job_id, fence=loud.fence, session_id=session.pk, outcome="permanent_error", **errors),
+            Ended(job_id=mute.job_id, fence=mute.fence, session_id=session.pk, outcome="permanent_error"),
+        ]
     )
-    loud = loud._replace(error_class="A", error_message="a" * 300)
-    report(ended=[loud, mute])
     [fact] = told("job.dead_letter")
     assert dict(zip(fact.job_ids, fact.errors or [], strict=True)) == {
         loud.job_id: "A: " + "a" * 197,

@@ -119,6 +119,15 @@ def test_two_promoters_promote_each_job_once(queue):
     assert promoted == Counter(one.job_id for one in made)
 
 
+def test_a_promoter_passes_by_what_somebody_else_is_taking(queue):
+    first, second = enqueue(queue, delay_ms=60_000), enqueue(queue, delay_ms=60_000)
+    make_due(first, second)
+    with transaction.atomic():
+        services.cancel(job_id=first, actor=ANN)
+        assert [one.jobs for one in aside(lambda: promote(limit=10))] == [1]
+    assert (state(first), state(second)) == ("cancelled", "queued")
+
+
 def test_a_cancel_that_meets_a_promotion_waits_and_cancels(queue):
     job_id = enqueue(queue, delay_ms=60_000)
     make_due(job_id)

@@ -127,6 +127,8 @@ def _live(queue: Any) -> None:
     for parents in ([parent.job_id], [seeded("shelved", 3)], [UUID(int=7 << 76)]):
         with suppress(Refusal), transaction.atomic():
             enqueue([NewJob(queue_id=queue.pk, type="ping", depends_on=parents)])
+    cancel(job_id=parent.job_id)
+    enqueue([NewJob(queue_id=queue.pk, type="ping", depends_on=[parent.job_id])])
     promote(limit=100)
     next_due()
     ready(after=UUID(int=0), queues=[queue.pk], limit=10)

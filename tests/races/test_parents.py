@@ -3,6 +3,7 @@
 import pytest
 from uuid_utils.compat import uuid7
 
+from apps.errors import NotReplayable
 from apps.jobs import services
 from apps.jobs.models import Dependency
 from tests.acts import enqueue, finish, take, take_one
@@ -176,3 +177,31 @@ def test_a_child_is_revived_while_its_other_parent_ends(queue, session):
     assert (state(child), look(child).pending) == ("blocked", 1)
     finish(session, take_one(session, queue))
     assert state(child) == "queued"
+
+
+@pytest.mark.parametrize("then", ["commit", "undo"])
+def test_a_child_that_arrives_while_its_dead_parent_is_replayed_finds_what_became_of_it(queue, session, then):
+    parent = enqueue(queue)
+    fail_for_good(session, queue, parent)
+    with meanwhile(lambda: enqueue(queue, depends_on=[parent]), then=then) as arrived:
+        services.replay(job_id=parent, actor=ANN)
+    expected = ("queued", "blocked") if then == "commit" else ("dead_letter", "cancelled")
+    assert (state(parent), state(arrived.result())) == expected
+
+
+def test_a_child_that_arrives_while_its_cancelled_parent_is_revived_waits_for_it(queue, session):
+    parent = enqueue(queue)
+    middle = enqueue(queue, depends_on=[parent])
+    fail_for_good(session, queue, parent)
+    with meanwhile(lambda: enqueue(queue, depends_on=[middle])) as arrived:
+        services.replay(job_id=parent, actor=ANN, revive_descendants=True)
+    assert (state(middle), state(arrived.result())) == ("blocked", "blocked")
+
+
+def test_a_replay_that_meets_a_child_that_is_born_doomed_does_not_leave_it_behind(queue, session):
+    parent = enqueue(queue)
+    fail_for_good(session, queue, parent)
+    with meanwhile(lambda: services.replay(job_id=parent, actor=ANN)) as replayed:
+        child = enqueue(queue, depends_on=[parent])
+    with pytest.raises(NotReplayable, match=str(child)):
+        replayed.result()

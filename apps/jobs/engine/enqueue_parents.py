@@ -1,6 +1,6 @@
 """What enqueue does about parents: hold the live ones, find the ended ones, write the edges."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -14,6 +14,8 @@ from apps.sql import Statement
 if TYPE_CHECKING:
     from apps.jobs.engine.enqueue import NewJob
 
+LOOKS = 3  # at parents that come back to life while we look
+
 
 @dataclass(frozen=True, slots=True)
 class _Parent:
@@ -23,6 +25,7 @@ class _Parent:
 
 _live = Statement.beside(__file__, _Parent)
 _ended = Statement.beside(__file__, _Parent, "enqueue_ended")
+_failed: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "enqueue_failed")
 _edges = Statement.beside(__file__, int, "enqueue_edges")
 
 
@@ -47,7 +50,7 @@ class Ties:
 
 
 def look_up(jobs: "Sequence[NewJob]", *, pointer: str) -> Ties:
-    """Hold the live parents in id order, then look for the missing ones on the shelves.
+    """Hold the live parents in id order, then look for the missing ones on the shelves and hold those that failed.
 
     All jobs of one call belong to one project; parents of another do not exist for them.
     """
@@ -55,14 +58,28 @@ def look_up(jobs: "Sequence[NewJob]", *, pointer: str) -> Ties:
     if not named:
         return Ties()
     queue_id = jobs[0].queue_id
-    states = {row.id: row.state for row in _live(parents=sorted(named), queue_id=queue_id)}
-    missing = named - states.keys()
-    if missing:
-        since = min(map(day_of, missing))
-        rows = _ended(parents=sorted(missing), since=since, queue_id=queue_id)
-        states.update((row.id, row.state) for row in rows)
+    states: dict[UUID, str] = {}
+    for _ in range(LOOKS):
+        states |= {row.id: row.state for row in _live(parents=sorted(named - states.keys()), queue_id=queue_id)}
+        found, revived = _on_the_shelves(named - states.keys(), queue_id)
+        states |= found
+        if not revived:
+            break
     _refuse_unknown(jobs, states, pointer)
     return Ties(states)
+
+
+def _on_the_shelves(missing: Set[UUID], queue_id: UUID) -> tuple[dict[UUID, str], bool]:
+    """The states of parents that have ended, the failed ones held; and whether one came back to life meanwhile."""
+    if not missing:
+        return {}, False
+    since = min(map(day_of, missing))
+    states = {row.id: row.state for row in _ended(parents=sorted(missing), since=since, queue_id=queue_id)}
+    failed = {parent for parent, state in states.items() if state != JobState.COMPLETED}
+    if not failed:
+        return states, False
+    gone = failed.difference(_failed(parents=sorted(failed), since=since))
+    return {parent: state for parent, state in states.items() if parent not in gone}, bool(gone)
 
 
 def tie(jobs: "Sequence[NewJob]", ties: Ties, made: set[UUID]) -> set[UUID]:

@@ -27,7 +27,7 @@ WRITES = {
     "cancel": ("job", Role.MEMBER),
     "retry": ("job", Role.MEMBER),
     "replay": ("job", Role.MEMBER),
-    "discard": ("job", Role.MEMBER),
+    "discard": ("job", Role.ADMIN),
     "pause": ("queue", Role.MEMBER),
     "resume": ("queue", Role.MEMBER),
     "replay_queue": ("queue", Role.MEMBER),

@@ -113,4 +113,4 @@ def _deepest() -> int:
 
 
 def _too_deep() -> str:
-    return f"Nested deeper than {_deepest()}."
+    return f"Nested deeper than {settings.JSON_MAX_DEPTH} in a payload, {_deepest()} in all."

@@ -31,6 +31,10 @@ class Seat:
     def may_purge(self) -> bool:
         return self.role.level >= Role.ADMIN.level
 
+    @property
+    def may_discard(self) -> bool:
+        return self.role.level >= Role.ADMIN.level
+
     def demand(self, least: Role) -> None:
         """Raise Forbidden below this role."""
         if self.role.level < least.level:

@@ -87,6 +87,6 @@ def discard(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """The job is gone afterwards, so the list of its queue's dead letters is shown."""
     request = cast("Request", request)
     one, seat = job_seat(request.user, job_id)
-    seat.demand(Role.MEMBER)
+    seat.demand(Role.ADMIN)
     attempted(request, lambda: services.discard(job_id=one.pk, actor=actor(request)), "Discarded.")
     return redirect(f"{reverse('dashboard:dead_letters')}?project={seat.project.pk}")

@@ -1,5 +1,6 @@
 """The processes a demo starts, each with its lines in a file of its own, and all ended with it."""
 
+import ctypes
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from django.conf import settings
 from apps.demo.services.inbox import place
 
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 PATIENCE = 20.0  # seconds a child has to end by itself
 TAIL = 2000  # characters of a dead child's last words
 
@@ -36,6 +38,7 @@ class Children:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
 
     def log(self, name: str) -> Path:
@@ -59,6 +62,12 @@ class Children:
                 child.kill()
                 child.wait()
         self.running.clear()
+
+
+def _end_with_parent() -> None:
+    """Ask the kernel (Linux) to end the child when the demo is killed without a chance to do it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 @contextmanager

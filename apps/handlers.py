@@ -12,6 +12,7 @@ The runtime imports `handlers.py` of every installed app. A handler may be a cor
 """
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -211,4 +212,10 @@ def _as_function(function: Function) -> Function:
 
 
 def _seconds(after: timedelta | float | None) -> float | None:
-    return after.total_seconds() if isinstance(after, timedelta) else after
+    """Seconds as a number; what is none is the handler's mistake, and fails its attempt as such."""
+    seconds: Any = after.total_seconds() if isinstance(after, timedelta) else after
+    if seconds is None:
+        return None
+    if not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        raise ValueError(f"after must be a number of seconds or a timedelta, not {after!r}.")
+    return float(seconds)

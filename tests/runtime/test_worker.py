@@ -112,6 +112,12 @@ def test_instructions_are_obeyed(hands, queue):
     assert find(discarded.id).reason == "permanent_error"
 
 
+def test_an_instruction_that_makes_no_sense_is_a_failed_attempt(hands, queue):
+    job = submit(queue=queue, type="instruct", payload={"what": "snooze", "after": "soon"}, max_attempts=1)
+    assert final(job.id)[0].state == JobState.DEAD_LETTER
+    assert Attempt.objects.get(job_id=job.id).error_class == "ValueError"
+
+
 def test_a_system_exit_is_a_failed_attempt_and_no_end_of_the_worker(hands, queue):
     job = submit(queue=queue, type="exit", max_attempts=1)
     assert final(job.id)[0].state == JobState.DEAD_LETTER

@@ -7,6 +7,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from apps.accounts.selectors import Caller, reachable
 from apps.errors import NotFound
+from apps.jobs.engine.enqueue_parents import day_of
 from apps.jobs.models import Attempt, Job
 from apps.queues.models import Queue
 
@@ -20,26 +21,16 @@ def find(job_id: UUID, *, among: QuerySet[Job] | None = None) -> Job:
 
     The live and the dead ones first, then the days it can have ended on. Raises NotFound.
     """
-    since = _born_on(job_id)
-    if since is None:
+    since = day_of(job_id)
+    if job_id.version != 7 or since == date.max:  # no id of ours
         raise NotFound
     jobs = (Job.objects.all() if among is None else among).filter(id=job_id)
-    days = Q(shelved_on__range=(since - DAY, datetime.now(UTC).date() + DAY))
+    days = Q(shelved_on__range=(since, datetime.now(UTC).date() + DAY))
     for _ in range(LOOKS):
         for shelves in (Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS), days):
             if job := jobs.filter(shelves).first():
                 return job
     raise NotFound
-
-
-def _born_on(job_id: UUID) -> date | None:
-    """The UTC day a UUIDv7 was made on, before which its job cannot have ended; None for what is no id of ours."""
-    if job_id.version != 7:
-        return None
-    try:
-        return datetime.fromtimestamp((job_id.int >> 80) / 1000, UTC).date()
-    except (OverflowError, ValueError):
-        return None
 
 
 def reachable_jobs(caller: Caller) -> QuerySet[Job]:

@@ -47,7 +47,7 @@ class Reporting:
         state = self.state
         orphans, state.orphans = state.orphans, []
         if orphans:
-            await self.wire.send_until_answered(lambda connection: report_on(connection, orphans))
+            await self._send(orphans)
         while state.ended:
             batch, state.ended = state.ended[:BATCH], state.ended[BATCH:]
             await self._report(batch)

@@ -1,4 +1,4 @@
-"""manage.py runcron: promote what is due and fire schedules."""
+"""manage.py runcron: promote what is due."""
 
 from apps.runtime.management.commands import runscheduler
 

@@ -111,6 +111,20 @@ def _ctrl_c_by_any_name() -> Iterator[None]:
             signal.signal(name, handler)
 
 
+@contextmanager
+def unbroken() -> Iterator[None]:
+    """Keep a signal until the end of this block: a process that was just started must be known before it is obeyed."""
+    late: list[int] = []
+    before = {name: signal.signal(name, lambda number, _frame: late.append(number)) for name in ENDINGS}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    if late:
+        raise KeyboardInterrupt
+
+
 def _let_nothing_interrupt() -> None:
     for name in ENDINGS:
         signal.signal(name, signal.SIG_IGN)

@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 
 from django.conf import settings
 
-from apps.bench.services.ground import PATH
+from apps.bench.services.ground import PATH, unbroken
 from apps.sql import Statement
 
 READY_WITHIN, DONE_WITHIN, ENDED_WITHIN = 60.0, 300.0, 30.0  # seconds
@@ -56,8 +56,10 @@ class Worker:
 @contextmanager
 def workers(count: int = 1, *flags: str) -> Iterator[list[Worker]]:
     """So many workers, ended with this block."""
-    running = [Worker(f"bench-{number}", *flags) for number in range(count)]
+    running: list[Worker] = []
     try:
+        with unbroken():
+            running += [Worker(f"bench-{number}", *flags) for number in range(count)]
         yield running
     finally:
         for worker in running:

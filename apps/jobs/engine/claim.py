@@ -28,6 +28,8 @@ class Claim(NamedTuple):
     limit_seconds: float  # until the deadline, by the database's clock
     workflow_id: UUID | None
     request_id: str | None
+    losses: int = 0  # attempts that ended with their process or their worker
+    releases: int = 0  # … and those that were handed back because a neighbour had to be killed
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ claimed AS (
     WHERE job.ctid = taken.place
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
-        job.deadline_at, job.workflow_id, job.request_id, taken.project_id
+        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, taken.project_id
 ),
 
 told AS (
@@ -84,7 +84,8 @@ told AS (
 SELECT
     seen.candidates, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
     claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
-    extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id
+    extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id,
+    claimed.losses, claimed.releases
 -- Whoever has no room is not told of candidates: it would try again at once, and again.
 FROM (SELECT count(*) AS candidates FROM heads WHERE (SELECT holder.room FROM holder) > 0) AS seen
 LEFT JOIN claimed ON TRUE;

@@ -79,6 +79,8 @@ verdict AS MATERIALIZED (
 onward AS (
     SELECT
         verdict.id, verdict.state, verdict.outcome, due.at,
+        -- A worker that hands a job back for its own reasons names none.
+        verdict.error_class IS NOT NULL AS collateral,
         CASE
             WHEN verdict.outcome IN ('lost', 'crashed', 'released') THEN verdict.rank
             ELSE (extract(EPOCH FROM due.at) * 1000000)::bigint
@@ -178,7 +180,8 @@ went_on AS (
         deadline_at = NULL,
         attempt = job.attempt - (onward.outcome IN ('snoozed', 'released'))::int,
         losses = job.losses + (onward.outcome IN ('lost', 'crashed'))::int,
-        snoozes = job.snoozes + (onward.outcome = 'snoozed')::int
+        snoozes = job.snoozes + (onward.outcome = 'snoozed')::int,
+        releases = job.releases + (onward.outcome = 'released' AND onward.collateral)::int
     FROM onward
     WHERE job.id = onward.id
     RETURNING job.id, job.fence, onward.outcome, job.state, job.has_dependents, job.run_at

@@ -14,6 +14,7 @@ The runtime imports `handlers.py` of every installed app. A handler may be a cor
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -110,6 +111,12 @@ class Context(Protocol):
 
     def save(self, name: str, file: bytes | BinaryIO) -> str:
         """Keep a result file; answers the address it is served at. Names are plain, at most 128 characters."""
+
+    def fenced(self) -> AbstractContextManager[None]:
+        """A database transaction whose writes are committed only while this attempt still owns its job.
+
+        Raises LeaseLost where it does not. Keep it short: until it ends, the job cannot be reported.
+        """
 
 
 # The job that runs in this task or thread: log lines name it (config/logs.py).

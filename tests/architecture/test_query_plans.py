@@ -24,6 +24,7 @@ from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim import claim
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
+from apps.jobs.engine.fenced import fenced
 from apps.jobs.engine.heartbeat import Told, heartbeat
 from apps.jobs.engine.partition import JOB
 from apps.jobs.engine.promote import next_due, promote
@@ -149,6 +150,9 @@ def _end(queue: Any) -> None:
         held={one.job_id: one.fence for one in claims},
         told=[Told(claims[0].job_id, 1)],
     )
+    held = {"fence": claims[0].fence, "session_id": queue.session_id, "generation": claims[0].generation}
+    with fenced(job_id=claims[0].job_id, **held):
+        pass
     log._log(ids=[], fences=[], lines=[], attempts=[], levels=[], messages=[])
     outcomes = ["success", "retryable_error", "permanent_error", "snoozed", "released", "lost"]
     ended = [

@@ -1,6 +1,7 @@
 """What a handler holds in its hand: apps.handlers.Context, for a run inside this process."""
 
 import re
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from shutil import copyfileobj
@@ -9,6 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from apps.jobs.engine.fenced import fenced
 from apps.jobs.engine.heartbeat import Told
 from apps.runtime.executor.outcome import cut
 from apps.runtime.executor.run import Run
@@ -20,11 +22,12 @@ STAGE_MAX, NOTE_MAX = 128, 1000
 class RunContext:
     """See apps.handlers.Context. Safe to use from the handler's thread."""
 
-    __slots__ = ("_payload", "_run")
+    __slots__ = ("_payload", "_run", "_session_id")
 
-    def __init__(self, run: Run, payload: Any) -> None:
+    def __init__(self, run: Run, payload: Any, session_id: UUID) -> None:
         self._run = run
         self._payload = payload
+        self._session_id = session_id
 
     @property
     def payload(self) -> Any:
@@ -95,3 +98,6 @@ class RunContext:
                 copyfileobj(file, target)
         part.replace(folder / name)
         return f"/api/v1/jobs/{self.job_id}/files/{name}"
+
+    def fenced(self) -> AbstractContextManager[None]:
+        return fenced(job_id=self.job_id, fence=self.fence, session_id=self._session_id, generation=self.generation)

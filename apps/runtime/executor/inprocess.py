@@ -37,7 +37,7 @@ class InProcess:
 
     def start(self, run: Run) -> None:
         try:
-            context = RunContext(run, json.loads(run.claim.payload))
+            context = RunContext(run, json.loads(run.claim.payload), self.session_id)
         except (ValueError, RecursionError) as error:
             self.on_end(run, undecodable(run, self.session_id, error))
             return

@@ -9,10 +9,13 @@ Both use server-side parameters, so PostgreSQL may keep the plan (DB_PREPARE_THR
 `trouble` says what an error of the database means; nobody else looks at SQLSTATEs.
 """
 
+import asyncio
+import os
 import re
+import socket
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -30,15 +33,27 @@ class Trouble(Enum):
     FATAL = "fatal"  # sending it again would fail again
 
 
-# 40001, 40P01, 55P03, 57P0x, 53300, 25006 (a standby: reconnect first), 0A000 (cached plan)
-_RETRY = {"40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03", "53300", "25006"}
+class Unanswered(psycopg.OperationalError):
+    """The database took longer over a statement than its sender would wait."""
+
+
+class InDoubt(psycopg.OperationalError):
+    """Committed here, but somebody cancelled the wait for the standby: a failover may forget it."""
+
+
+# Conflicts (40), no resources (53), an operator's hand (57), the system's trouble (58); a lock that was not to be had,
+# a standby (25006: reconnect first), and statements that a pooler prepared on another connection (26000, 42P05).
+_RETRY_CLASSES = ("40", "53", "57", "58")
+_RETRY = {"55P03", "25006", "26000", "42P05"}
 
 
 def trouble(error: BaseException) -> Trouble:
     """Class an error of Django's or psycopg's once, for everybody."""
     cause = error.__cause__ if isinstance(error, DjangoError) and error.__cause__ else error
     state = getattr(cause, "sqlstate", None)
-    if state in _RETRY or (state == "0A000" and "cached plan" in str(cause)):
+    if state is not None and (state in _RETRY or state.startswith(_RETRY_CLASSES)):
+        return Trouble.RETRY
+    if state == "0A000" and "cached plan" in str(cause):
         return Trouble.RETRY
     if state is None and isinstance(cause, psycopg.OperationalError | OSError):
         return Trouble.UNKNOWN  # the line went dead: the reply may have been on it
@@ -46,6 +61,8 @@ def trouble(error: BaseException) -> Trouble:
         return Trouble.UNKNOWN
     return Trouble.FATAL
 
+
+CANCEL_SECONDS = 1.0  # for asking the server to cancel, and for it to do so
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 
@@ -184,9 +201,56 @@ def open_own() -> psycopg.Connection[Any]:
     return psycopg.connect(**{**dsn(), "autocommit": True})
 
 
-async def open_async() -> psycopg.AsyncConnection[Any]:
+class Line(psycopg.AsyncConnection[Any]):
+    """An asynchronous connection that remembers whether a commit of its own came back without the standby's word."""
+
+    doubt = False
+
+    def heed(self, notice: psycopg.errors.Diagnostic) -> None:
+        # By the server's function, for the text may be in any language.
+        if notice.source_function == "SyncRepWaitForLSN":
+            self.doubt = True
+
+
+async def open_async() -> Line:
     """An asynchronous connection, in autocommit: one statement is one transaction."""
-    return await psycopg.AsyncConnection.connect(**{**dsn(), "autocommit": True})
+    line = await Line.connect(**{**dsn(), "autocommit": True})
+    line.add_notice_handler(line.heed)
+    return line
+
+
+@asynccontextmanager
+async def bounded(line: Line, seconds: float) -> AsyncIterator[None]:
+    """Let what is sent inside take so long and no longer, whether the server is slow or silent.
+
+    Raises Unanswered after that time, and InDoubt for a commit that is not safe on a standby. The
+    server is asked first to cancel, so that nothing waits there for ever; then the line is cut.
+    """
+    loop = asyncio.get_running_loop()
+    ends: list[asyncio.Task[None]] = []
+    timer = loop.call_later(seconds, lambda: ends.append(loop.create_task(_hang_up(line))))
+    try:
+        yield
+    except psycopg.Error as error:
+        if ends:
+            raise Unanswered(f"no answer for {seconds:g} s") from error
+        raise
+    finally:
+        timer.cancel()
+        if ends:
+            ends[0].cancel()
+            await line.close()  # a cancel that is still on its way must not meet the next statement
+    if line.doubt:
+        line.doubt = False
+        raise InDoubt("committed, but the wait for the standby was cancelled")
+
+
+async def _hang_up(line: Line) -> None:
+    with suppress(psycopg.Error, OSError):
+        await line.cancel_safe(timeout=CANCEL_SECONDS)
+        await asyncio.sleep(CANCEL_SECONDS)
+    with suppress(psycopg.Error, OSError), socket.socket(fileno=os.dup(line.pgconn.socket)) as same:
+        same.shutdown(socket.SHUT_RDWR)  # whoever waits for the answer reads the end of the line
 
 
 async def listen(connection: psycopg.AsyncConnection[Any], channel: str) -> None:

@@ -277,6 +277,9 @@ POLL_ONLY = env.bool("POLL_ONLY", default=False)  # do not LISTEN: for transacti
 BURST = env.bool("BURST", default=False)  # end when the queues are empty
 JOB_RETRY_INTERVALS = env.list("JOB_RETRY_INTERVALS", cast=int, default=[])  # delays of the default policy, seconds
 
+HEALTH_FILE = env.str("HEALTH_FILE", default="")  # a worker writes it each second while it is live
+HEALTH_PORT = env.int("HEALTH_PORT", default=0)  # where a worker answers GET /livez and /readyz; 0 is nowhere
+HEALTH_SECONDS = env.float("HEALTH_SECONDS", default=30.0)  # without progress, until a worker counts as stuck
 # Limits of what is taken in
 PAYLOAD_MAX_BYTES = env.int("PAYLOAD_MAX_BYTES", default=262_144)  # a payload or a result
 BODY_MAX_BYTES = env.int("BODY_MAX_BYTES", default=8_388_608)  # a request's body

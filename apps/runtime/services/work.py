@@ -51,7 +51,8 @@ async def _work(options: Options) -> ExitCode:
     if options.scheduler:
         scheduler = asyncio.create_task(_schedule(supervisor))
     try:
-        code = await supervisor.run()
+        async with supervisor.probes:
+            code = await supervisor.run()
     finally:
         if scheduler is not None:
             scheduler.cancel()

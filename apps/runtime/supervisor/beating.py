@@ -12,7 +12,7 @@ from apps.jobs.engine.report import Ended
 from apps.jobs.states import Outcome
 from apps.runtime.executor import Run, Stop
 from apps.runtime.supervisor.state import State
-from apps.runtime.supervisor.wire import Wire
+from apps.runtime.supervisor.wire import LONGEST_PAUSE, Wire
 
 PROGRESS_EVERY = 1.0  # seconds; progress that changed is not kept waiting for the next heartbeat
 STOP_PATIENCE = 5.0  # seconds a cancelled handler is given before it is no longer waited for
@@ -41,8 +41,7 @@ class Beating:
             try:
                 await self.beat()
             except (psycopg.Error, OSError) as error:
-                log.warning("heartbeat failed", error=str(error).strip())
-                await asyncio.sleep(min(0.5, self.state.options.heartbeat))
+                await self.wire.outage.pause(error, longest=min(self.state.options.heartbeat / 2, LONGEST_PAUSE))
 
     async def _pause(self) -> None:
         """Sleep until the next beat; sooner when a handler has said how far it is."""
@@ -62,15 +61,19 @@ class Beating:
             if run.told:
                 told.append(run.told)
                 run.told = None
-        answer = await self.wire.send(
-            lambda connection: heartbeat.on(
-                connection,
-                session_id=_known(state.session_id),
-                held={run.claim.job_id: run.claim.fence for run in runs},
-                told=told,
-                draining=state.stopping,
+        try:
+            answer = await self.wire.send(
+                lambda connection: heartbeat.on(
+                    connection,
+                    session_id=_known(state.session_id),
+                    held={run.claim.job_id: run.claim.fence for run in runs},
+                    told=told,
+                    draining=state.stopping,
+                )
             )
-        )
+        except BaseException:
+            self._keep(told)
+            raise
         lapsed = asked_at - state.beat_at >= state.options.lease
         if not answer.alive:
             raise Fenced(lapsed=lapsed)
@@ -78,6 +81,13 @@ class Beating:
         state.drained = answer.drain
         self._obey(answer, {(run.claim.job_id, run.claim.fence): run for run in runs})
         self._suspect(answer, begun)
+
+    def _keep(self, told: list[Told]) -> None:
+        """Progress that was not heard is told again, unless there is newer."""
+        for one in told:
+            run = self.state.held.get(one.job_id)
+            if run is not None and run.told is None:
+                run.told = one
 
     def _obey(self, answer: Beat, runs: dict[tuple[UUID, int], Run]) -> None:
         """Stop what was cancelled and what is no longer ours. What ended meanwhile is not held any more."""

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import math
-import random
 import time
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from apps.jobs.engine.claim import Claim, Claimed, claim_on
 from apps.jobs.engine.ready import ready
 from apps.runtime.executor import Run, Stop
 from apps.runtime.supervisor.state import State
-from apps.runtime.supervisor.wire import FIRST_PAUSE, LONGEST_PAUSE, Wire
+from apps.runtime.supervisor.wire import Wire
 from apps.sql import Trouble, trouble
 
 AT_ONCE = 16  # queues one claim looks at; a worker that serves more asks first which have work
@@ -43,21 +42,17 @@ class Claiming:
 
     async def run(self) -> None:
         """Claim until the worker stops. A database that is away is waited for."""
-        pause = FIRST_PAUSE
         while not self.state.stopping:
             try:
                 await self._turn()
-                pause = FIRST_PAUSE
+                self.state.claimed_at = time.monotonic()
             except (psycopg.Error, OSError) as error:
                 if trouble(error) is Trouble.FATAL:
                     raise
-                log.warning("claim failed", error=str(error).strip())
-                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
-                pause = min(pause * 2, LONGEST_PAUSE)
+                await self.wire.outage.pause(error)
 
     async def _turn(self) -> None:
         state = self.state
-        state.claimed_at = time.monotonic()
         if not await self._room():
             return
         state.has_work.clear()

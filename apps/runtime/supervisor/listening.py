@@ -1,21 +1,19 @@
 """Wake-ups: LISTEN on a connection of its own. A hint only; the poll behind it is what counts."""
 
-import asyncio
-import random
-
 import psycopg
-import structlog
 
 from apps.jobs.engine.wake import CHANNEL
 from apps.runtime.supervisor.state import State
-from apps.sql import listen, open_async
+from apps.runtime.supervisor.wire import PATIENCE, Outage
+from apps.sql import bounded, listen, open_async
 
-log = structlog.get_logger("fencepost.worker")
+QUIET = 30.0  # seconds without a word before we ask whether anybody is there
 
 
 class Listening:
     def __init__(self, state: State) -> None:
         self.state = state
+        self.outage = Outage("wake-ups")
 
     async def run(self) -> None:
         """Listen until cancelled; a connection that dies is replaced, and then one look is due."""
@@ -23,16 +21,18 @@ class Listening:
             try:
                 await self._listen()
             except (psycopg.Error, OSError) as error:
-                log.warning("not listening; polling", error=str(error).strip())
-            await asyncio.sleep(random.uniform(0.5, 1.5))  # noqa: S311
+                await self.outage.pause(error)
 
     async def _listen(self) -> None:
-        async with await open_async() as connection:
-            await listen(connection, CHANNEL)
-            self.state.has_work.set()
-            async for notice in connection.notifies():
-                if self._concerns(notice.payload):
-                    self.state.has_work.set()
+        async with await open_async() as line:
+            while True:
+                async with bounded(line, PATIENCE):
+                    await listen(line, CHANNEL)
+                self.outage.over()
+                self.state.has_work.set()  # whatever was said while nobody listened
+                async for notice in line.notifies(timeout=QUIET):
+                    if self._concerns(notice.payload):
+                        self.state.has_work.set()
 
     def _concerns(self, payload: str) -> bool:
         """An empty payload is for everybody; a new queue may be one of ours that we do not know yet."""

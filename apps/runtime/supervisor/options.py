@@ -26,6 +26,9 @@ class Options:
     poll_only: bool = False
     burst: bool = False
     version: str = ""
+    health_file: str = ""
+    health_port: int = 0
+    health_seconds: float = 30.0
 
 
 def default_name() -> str:

@@ -9,6 +9,7 @@ from apps.errors import NotFound
 from apps.queues.engine.served import served
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
+from apps.sql import Trouble, trouble
 
 EVERY = 5.0  # seconds
 
@@ -27,7 +28,8 @@ class Serving:
             try:
                 await self.look()
             except (psycopg.Error, OSError) as error:
-                log.warning("queues not read", error=str(error).strip())
+                if trouble(error) is Trouble.FATAL:  # of a database that is away the heartbeat tells, on the same wire
+                    log.warning("queues not read", error=str(error).strip())
 
     async def look(self, *, patiently: bool = False) -> None:
         """Read the list; patiently waits for a database that is away, until the worker is told to stop."""

@@ -29,7 +29,7 @@ class State:
         self.stopped = asyncio.Event()  # claims no more
         self.hurried = asyncio.Event()  # hands back what runs
         self.moved = asyncio.Event()  # for whoever waits for the worker to be empty
-        self.claimed_at = time.monotonic()  # progress of the claim loop, for liveness
+        self.claimed_at = time.monotonic()  # the last turn of the claim loop that went well, for liveness
         self.claims_begun = 0  # claim calls that were sent
         self.claims_done = 0  # of those, answered or failed
 

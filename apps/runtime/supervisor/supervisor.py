@@ -15,6 +15,7 @@ from apps.runtime.executor import InProcess, Run, Stop
 from apps.runtime.supervisor.beating import Beating, Fenced
 from apps.runtime.supervisor.claiming import Claiming
 from apps.runtime.supervisor.listening import Listening
+from apps.runtime.supervisor.liveness import probed
 from apps.runtime.supervisor.options import Options
 from apps.runtime.supervisor.reporting import Reporting
 from apps.runtime.supervisor.serving import Serving
@@ -48,6 +49,7 @@ class Supervisor:
         self.reporting = Reporting(self.state, self.reports)
         self.beating = Beating(self.state, self.beats)
         self.serving = Serving(self.state, self.beats)
+        self.probes = probed(self.state, (self.claims, self.beats))
 
     async def run(self) -> ExitCode:
         """Work until told to stop, fenced by a successor, or (burst) out of work. Raises NotFound for queues."""

@@ -30,6 +30,9 @@ class Command(BaseCommand):
         add("--poll-only", action="store_true", default=settings.POLL_ONLY, help="do not LISTEN")
         add("--burst", action="store_true", default=settings.BURST, help="end when there is nothing left to do")
 
+        add("--health-file", default=settings.HEALTH_FILE, help="a file written each second while the worker is live")
+        add("--health-port", type=int, default=settings.HEALTH_PORT, help="answer GET /livez and /readyz on this port")
+        add("--health-seconds", type=float, default=settings.HEALTH_SECONDS, help="without progress, until not live")
     def handle(self, **flags: Any) -> None:
         try:
             code = work(_options(flags))
@@ -55,6 +58,11 @@ def _options(flags: dict[str, Any]) -> Options:
         burst=flags["burst"],
         **({"name": flags["name"]} if flags["name"] else {}),
     )
+        version=announce.version(flags["code_version"]),
+        capabilities=announce.capabilities(),
+        health_file=flags["health_file"],
+        health_port=flags["health_port"],
+        health_seconds=flags["health_seconds"],
     _refuse_nonsense(options)
     return options
 

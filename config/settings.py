@@ -265,6 +265,9 @@ LOGGING = logs.configure(level=LOG_LEVEL, form=LOG_FORMAT)
 QUEUES = env.list("QUEUES", default=[])  # org/project/queue,…: what a worker serves; empty is every queue
 TYPES = env.list("TYPES", default=[])  # job types a worker takes; empty is every type it has a handler for
 WORKER_NAME = env.str("WORKER_NAME", default="")  # the worker's stable name; empty makes one from host and folder
+CODE_VERSION = env.str("CODE_VERSION", default="")  # shown with the worker; empty is pyproject.toml's
+CAPABILITIES = env.str("CAPABILITIES", default="")  # a JSON object: what this machine can do
+CAPABILITIES_HOOK = env.str("CAPABILITIES_HOOK", default="")  # dotted path of a function that answers more of it
 CONCURRENCY = env.int("CONCURRENCY", default=10)  # jobs a worker runs at once
 PROCESSES = env.int("PROCESSES", default=0)  # executors; 0 runs handlers inside the worker itself
 LEASE_SECONDS = env.float("LEASE_SECONDS", default=30.0)  # how long a silent session keeps its jobs

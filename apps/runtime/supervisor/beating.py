@@ -11,6 +11,7 @@ from apps.jobs.engine.heartbeat import Beat, Told, heartbeat
 from apps.jobs.engine.report import Ended
 from apps.jobs.states import Outcome
 from apps.runtime.executor import Run, Stop
+from apps.runtime.supervisor.sampling import Sampling
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import LONGEST_PAUSE, Wire
 
@@ -32,6 +33,7 @@ class Beating:
     def __init__(self, state: State, wire: Wire) -> None:
         self.state = state
         self.wire = wire
+        self.sampling = Sampling(every=state.options.heartbeat)
         self.suspects: dict[tuple[UUID, int], int] = {}  # held by the session, unknown here → claims begun
 
     async def run(self) -> None:
@@ -39,7 +41,7 @@ class Beating:
         while True:
             await self._pause()
             try:
-                await self.beat()
+                await self.beat(await self.sampling.take())
             except (psycopg.Error, OSError) as error:
                 await self.wire.outage.pause(error, longest=min(self.state.options.heartbeat / 2, LONGEST_PAUSE))
 
@@ -51,16 +53,12 @@ class Beating:
             if any(run.told for run in self.state.held.values()):
                 return
 
-    async def beat(self) -> None:
+    async def beat(self, sample: str | None = None) -> None:
         state = self.state
         asked_at = time.monotonic()
         begun = state.claims_begun
         runs = list(state.held.values())
-        told: list[Told] = []
-        for run in runs:
-            if run.told:
-                told.append(run.told)
-                run.told = None
+        told = _collect(runs)
         try:
             answer = await self.wire.send(
                 lambda connection: heartbeat.on(
@@ -69,6 +67,7 @@ class Beating:
                     held={run.claim.job_id: run.claim.fence for run in runs},
                     told=told,
                     draining=state.stopping,
+                    sample=sample,
                 )
             )
         except BaseException:
@@ -126,6 +125,14 @@ class Beating:
         )
         self.state.orphans.append(released)
         self.state.has_ended.set()
+
+
+def _collect(runs: list[Run]) -> list[Told]:
+    """Take what these runs have said of their progress."""
+    told = [run.told for run in runs if run.told]
+    for run in runs:
+        run.told = None
+    return told
 
 
 def _known(session_id: UUID | None) -> UUID:

@@ -2,9 +2,10 @@
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -26,6 +27,7 @@ class Options:
     poll_only: bool = False
     burst: bool = False
     version: str = ""
+    capabilities: Mapping[str, Any] = field(default_factory=dict)  # what its machine can do
     health_file: str = ""
     health_port: int = 0
     health_seconds: float = 30.0

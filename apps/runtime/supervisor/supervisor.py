@@ -77,6 +77,7 @@ class Supervisor:
 
     async def _register(self) -> None:
         options, state = self.state.options, self.state
+        sample = await self.beating.sampling.take()
         registered = await self.beats.send_until_answered(
             lambda connection: register.on(
                 connection,
@@ -88,6 +89,8 @@ class Supervisor:
                 version=options.version,
                 queues=list(state.queues),
                 types=sorted(self.claiming.handlers),
+                capabilities=options.capabilities,
+                sample=sample,
             ),
             give_up=lambda: state.stopping,
         )

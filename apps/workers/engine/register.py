@@ -42,7 +42,7 @@ class About(TypedDict):
     types: NotRequired[Sequence[str]]
     pools: NotRequired[Mapping[str, Any]]
     capabilities: NotRequired[Mapping[str, Any]]
-    sample: NotRequired[Mapping[str, Any]]
+    sample: NotRequired[str | None]  # a JSON text, as the heartbeat's
 
 
 def register_steps(*, uid: str, organization_id: UUID | None = None, **about: Unpack[About]) -> Steps[Registered]:
@@ -62,7 +62,7 @@ def register_steps(*, uid: str, organization_id: UUID | None = None, **about: Un
         types=list(about.get("types", ())),
         pools=json.dumps(about.get("pools", {})),
         capabilities=_text(about.get("capabilities")),
-        sample=_text(about.get("sample")),
+        sample=about.get("sample"),
     )
     return registered
 

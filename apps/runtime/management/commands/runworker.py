@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from apps.errors import Refusal
+from apps.runtime.services import announce
 from apps.runtime.services.work import work
 from apps.runtime.supervisor import ExitCode, Options
 
@@ -26,6 +27,7 @@ class Command(BaseCommand):
         add("--heartbeat", type=float, default=None, help="seconds between heartbeats; a third of the lease")
         add("--poll-interval", type=float, default=settings.POLL_INTERVAL, help="seconds between looks")
         add("--grace", type=float, default=settings.GRACE_SECONDS, help="seconds a stopping worker's jobs have")
+        add("--code-version", default=settings.CODE_VERSION, help="shown with the worker; pyproject.toml's by default")
         add("--no-scheduler", action="store_true", default=settings.NO_SCHEDULER, help="run no scheduler loops here")
         add("--poll-only", action="store_true", default=settings.POLL_ONLY, help="do not LISTEN")
         add("--burst", action="store_true", default=settings.BURST, help="end when there is nothing left to do")
@@ -56,6 +58,8 @@ def _options(flags: dict[str, Any]) -> Options:
         scheduler=not flags["no_scheduler"],
         poll_only=flags["poll_only"],
         burst=flags["burst"],
+        version=announce.version(flags["code_version"]),
+        capabilities=announce.capabilities(),
         **({"name": flags["name"]} if flags["name"] else {}),
     )
         version=announce.version(flags["code_version"]),

@@ -60,13 +60,11 @@ def _options(flags: dict[str, Any]) -> Options:
         burst=flags["burst"],
         version=announce.version(flags["code_version"]),
         capabilities=announce.capabilities(),
-        **({"name": flags["name"]} if flags["name"] else {}),
-    )
-        version=announce.version(flags["code_version"]),
-        capabilities=announce.capabilities(),
         health_file=flags["health_file"],
         health_port=flags["health_port"],
         health_seconds=flags["health_seconds"],
+        **({"name": flags["name"]} if flags["name"] else {}),
+    )
     _refuse_nonsense(options)
     return options
 

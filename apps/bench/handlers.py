@@ -1,9 +1,10 @@
-"""The job that benchmarks run: it writes down when it started, and nothing else."""
+"""The jobs that benchmarks run: they write down when they started, and nothing else. Chaos has its own."""
 
 import os
 from functools import cache
 from typing import Any
 
+from apps.bench.services.chaos import diary, work
 from apps.bench.services.records import PLACE, stamp
 from apps.handlers import Context, handler
 
@@ -20,3 +21,7 @@ async def write_down(ctx: Context, payload: Any) -> None:
 def _file() -> int | None:
     path = os.environ.get(PLACE)
     return os.open(path, os.O_WRONLY | os.O_APPEND) if path else None
+
+
+if diary.PLACE in os.environ:  # never in a worker that serves others
+    work.register()

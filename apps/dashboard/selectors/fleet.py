@@ -1,8 +1,10 @@
 """The workers that serve a project, as its people may see them: of the jobs they hold, only its own."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +16,9 @@ from apps.jobs.models import Job
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
 from apps.workers.models import Session
+from apps.workers.selectors import Said
 
+ABILITIES = 8  # entries of a worker's catalogue that are shown
 REMEMBERED = timedelta(days=1)  # a worker unheard of for longer is no longer missed
 
 
@@ -30,6 +34,19 @@ class Member:
     @property
     def is_live(self) -> bool:
         return self.state in ("live", "draining")
+
+    @property
+    def machine(self) -> list[str]:
+        """Processor, memory, disk at the last heartbeat that said so."""
+        said = Said.of(self.session.sample)
+        return said.words if said else []
+
+    @property
+    def abilities(self) -> list[tuple[str, str]]:
+        """The first few entries of its catalogue; a text as it is, anything else as JSON."""
+        said = self.session.capabilities
+        entries = islice(said.items(), ABILITIES) if isinstance(said, dict) else ()
+        return [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in entries]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import environ
 from django.utils.csp import CSP
 
-from config import embedded, logs, look, mail
+from config import document, embedded, logs, look, mail
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -231,23 +231,7 @@ REST_FRAMEWORK = {
     "URL_FORMAT_OVERRIDE": None,
     "NUM_PROXIES": TRUSTED_PROXIES,
 }
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Fencepost",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SCHEMA_PATH_PREFIX": "/api/v1/",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "ENUM_NAME_OVERRIDES": {"JobState": "apps.jobs.states.JobState", "Role": "apps.accounts.models.Role"},
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "apps.accounts.api.schema.finish",
-    ],
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-}
+SPECTACULAR_SETTINGS = document.SPECTACULAR
 
 UNFOLD = look.UNFOLD  # the admin's colours, font, mark and navigation
 

@@ -9,6 +9,7 @@ import os
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from apps.handlers import Context, Discard, Retry, Snooze, handler
@@ -125,3 +126,22 @@ def brief_deaf(ctx: Context, payload: Any) -> None:
 async def tell_progress(ctx: Context, payload: Any) -> None:
     ctx.progress(1, 2, stage="half")
     await asyncio.sleep(60)
+
+
+@handler("note")
+def note(ctx: Context, payload: Any) -> Any:
+    """Write start and end to a file, for databases that go away; heeds a request to stop if `polite`."""
+    _note(ctx, "start")
+    end = time.monotonic() + payload.get("seconds", 0)
+    while time.monotonic() < end:
+        time.sleep(0.02)
+        if payload.get("polite") and ctx.cancelled:
+            _note(ctx, "told")
+            return "stopped"
+    _note(ctx, "end")
+    return "done"
+
+
+def _note(ctx: Context, what: str) -> None:
+    with Path(os.environ["NOTES"]).open("a") as notes:
+        notes.write(f"{what} {ctx.job_id} {ctx.attempt} {os.getpid()}\n")

@@ -97,6 +97,7 @@ class Claiming:
             )
         finally:
             state.claims_done += 1
+            state.moved.set()
 
     async def _queues(self) -> list[UUID]:
         """The queues to claim from: all, or the next few that have work when there are many."""

@@ -24,7 +24,7 @@ class Listening:
                 await self.outage.pause(error)
 
     async def _listen(self) -> None:
-        async with await open_async() as line:
+        async with await open_async("wake-ups") as line:
             while True:
                 async with bounded(line, PATIENCE):
                     await listen(line, CHANNEL)

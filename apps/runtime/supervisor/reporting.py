@@ -1,5 +1,6 @@
 """The report loop: what has ended goes to the database in batches, until each outcome is known."""
 
+import asyncio
 import contextlib
 import logging
 
@@ -13,6 +14,7 @@ from apps.jobs.states import JobState, Outcome
 from apps.runtime.executor import Run
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
+from apps.sql import Trouble, trouble
 
 BATCH = 500
 REFUSED = "ReportRefused"
@@ -27,6 +29,7 @@ class Reporting:
         self.state = state
         self.wire = wire
         self.closing = False
+        self.last = asyncio.Event()  # what fails from now on is not tried again
         self.talks = logging.getLogger("fencepost.worker").isEnabledFor(logging.INFO)
 
     def close(self) -> None:
@@ -80,15 +83,17 @@ class Reporting:
         if not lines:
             return
         try:
-            await self.wire.send_until_answered(lambda connection: log_on(connection, lines))
+            await self.wire.send_until_answered(lambda connection: log_on(connection, lines), until=self.last)
         except psycopg.Error as error:
             log.error("lines of handlers not kept", lines=len(lines), error=str(error).strip())
 
     async def _send(self, ended: list[Ended]) -> list[Reported]:
         """Send a batch; one that the database refuses is halved until the end at fault stands alone."""
         try:
-            return await self.wire.send_until_answered(lambda connection: report_on(connection, ended))
+            return await self.wire.send_until_answered(lambda connection: report_on(connection, ended), until=self.last)
         except psycopg.Error as error:
+            if trouble(error) is not Trouble.FATAL:
+                raise
             if len(ended) > 1:
                 half = len(ended) // 2
                 return await self._send(ended[:half]) + await self._send(ended[half:])
@@ -110,7 +115,7 @@ class Reporting:
     async def _look_up(self, missing: list[Ended]) -> None:
         session_id = missing[0].session_id
         found = await self.wire.send_until_answered(
-            lambda connection: report_missing.on(connection, ended=missing, session_id=session_id)
+            lambda connection: report_missing.on(connection, ended=missing, session_id=session_id), until=self.last
         )
         for row in found:
             if not row.applied:

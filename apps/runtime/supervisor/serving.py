@@ -28,7 +28,7 @@ class Serving:
             try:
                 await self.look()
             except (psycopg.Error, OSError) as error:
-                if trouble(error) is Trouble.FATAL:  # of a database that is away the heartbeat tells, on the same wire
+                if trouble(error) is Trouble.FATAL:  # of a database that is away the claims tell, on the same wire
                     log.warning("queues not read", error=str(error).strip())
 
     async def look(self, *, patiently: bool = False) -> None:
@@ -36,7 +36,7 @@ class Serving:
         names = list(self.state.options.queues)
         if patiently:
             found = await self.wire.send_until_answered(
-                lambda connection: served.on(connection, names=names), give_up=lambda: self.state.stopping
+                lambda connection: served.on(connection, names=names), until=self.state.stopped
             )
         else:
             found = await self.wire.send(lambda connection: served.on(connection, names=names))

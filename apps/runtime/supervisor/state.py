@@ -34,6 +34,11 @@ class State:
         self.claims_done = 0  # of those, answered or failed
 
     @property
+    def claiming(self) -> bool:
+        """Is a claim on its way? It may come back with jobs."""
+        return self.claims_begun > self.claims_done
+
+    @property
     def stopping(self) -> bool:
         return self.stopped.is_set()
 

@@ -14,6 +14,7 @@ import structlog
 from apps.runtime.executor import InProcess, Run, Stop
 from apps.runtime.supervisor.beating import Beating, Fenced
 from apps.runtime.supervisor.claiming import Claiming
+from apps.runtime.supervisor.leaving import leave
 from apps.runtime.supervisor.listening import Listening
 from apps.runtime.supervisor.liveness import probed
 from apps.runtime.supervisor.options import Options
@@ -21,10 +22,8 @@ from apps.runtime.supervisor.reporting import Reporting
 from apps.runtime.supervisor.serving import Serving
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
-from apps.workers.engine.goodbye import goodbye
 from apps.workers.engine.register import register
 
-LAST_WORD = 5.0  # seconds the last reports and the goodbye may take
 RELEASE_PATIENCE = 0.2  # seconds asynchronous handlers have to clean up when they are cancelled
 
 log = structlog.get_logger("fencepost.worker")
@@ -37,6 +36,7 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2  # a queue or type that does not exist, flags that make no sense
     SUPERSEDED = 3  # another process registered under the same name
+    UNREPORTED = 4  # told to stop while the database was away: what had ended is not known there
 
 
 class Supervisor:
@@ -48,7 +48,7 @@ class Supervisor:
         self.claiming = Claiming(self.state, self.claims)
         self.reporting = Reporting(self.state, self.reports)
         self.beating = Beating(self.state, self.beats)
-        self.serving = Serving(self.state, self.beats)
+        self.serving = Serving(self.state, self.claims)
         self.probes = probed(self.state, (self.claims, self.beats))
 
     async def run(self) -> ExitCode:
@@ -60,10 +60,13 @@ class Supervisor:
                 await self._register()
                 try:
                     await self._work()
-                    return ExitCode.FINE
+                    return ExitCode.UNREPORTED if self.state.held else ExitCode.FINE
                 except Fenced as fenced:
                     await self._drop_all()
-                    if not fenced.lapsed or self.state.stopping:
+                    if fenced.lapsed and self.state.stopping:
+                        log.error("session lapsed while it drained; its jobs run elsewhere")
+                        return ExitCode.UNREPORTED
+                    if not fenced.lapsed:
                         log.error("another process registered as this worker", worker=self.state.options.name)
                         return ExitCode.SUPERSEDED
                     log.warning("session lapsed; starting a new one", worker=self.state.options.name)
@@ -92,7 +95,7 @@ class Supervisor:
                 capabilities=options.capabilities,
                 sample=sample,
             ),
-            give_up=lambda: state.stopping,
+            until=state.stopped,
         )
         state.session_id = registered.session_id
         state.registered.set()
@@ -131,7 +134,7 @@ class Supervisor:
         log.info("worker drains", running=len(state.held), grace=options.grace)
         end = time.monotonic() + options.grace
         hurry = asyncio.create_task(state.hurried.wait())
-        while state.held and not state.hurried.is_set() and (left := end - time.monotonic()) > 0:
+        while (state.held or state.claiming) and not state.hurried.is_set() and (left := end - time.monotonic()) > 0:
             state.moved.clear()
             moved = asyncio.create_task(state.moved.wait())
             await asyncio.wait({moved, hurry}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
@@ -164,15 +167,8 @@ class Supervisor:
         self.beating.suspects.clear()
 
     async def _leave(self, reporting: asyncio.Task[None]) -> None:
-        """Report what has ended, say goodbye; not for longer than the last word may take."""
         state = self.state
         assert state.executor is not None  # noqa: S101 — there was a session
         state.executor.close()
-        try:
-            async with asyncio.timeout(LAST_WORD):
-                self.reporting.close()
-                await reporting
-                await self.beats.send(lambda connection: goodbye.on(connection, session_id=state.session_id))
-        except (TimeoutError, psycopg.Error, OSError) as error:
-            log.warning("left without a word; the lease will run out", error=str(error).strip())
+        await leave(state, self.reporting, reporting, self.beats)
         log.info("worker stopped", worker=state.options.name, session_id=str(state.session_id))

@@ -1,6 +1,7 @@
 """A database connection that comes back: dropped when it breaks, made again with jittered back-off."""
 
 import asyncio
+import contextlib
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -29,7 +30,9 @@ class Outage:
         self.tries = 0
         self.said_at = 0.0
 
-    async def pause(self, error: BaseException, *, longest: float = LONGEST_PAUSE) -> None:
+    async def pause(
+        self, error: BaseException, *, longest: float = LONGEST_PAUSE, until: asyncio.Event | None = None
+    ) -> None:
         """After a call that failed: say so, though not each time, and wait, each time longer and never in step."""
         now = time.monotonic()
         if self.since is None:
@@ -40,7 +43,9 @@ class Outage:
             log.warning("database does not answer", wire=self.name, error=_first_line(error), seconds=away)
         pause = min(FIRST_PAUSE * 2 ** min(self.tries, 10), longest)
         self.tries += 1
-        await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause * random.uniform(0.5, 1.5)):  # noqa: S311
+                await (until or asyncio.Event()).wait()
 
     def over(self) -> None:
         if self.since is not None:
@@ -66,7 +71,7 @@ class Wire:
         async with self.turn:
             try:
                 if self.connection is None or self.connection.closed:
-                    self.connection = await open_async()
+                    self.connection = await open_async(self.name)
                     self._reach()
                 async with bounded(self.connection, self.patience):
                     answer = await call(self.connection)
@@ -78,15 +83,20 @@ class Wire:
                 self.outage.over()
             return answer
 
-    async def send_until_answered[T](self, call: Call[T], *, give_up: Callable[[], bool] = lambda: False) -> T:
-        """Call until the database answers; for calls that may be sent twice. Fatal errors are raised."""
+    async def send_until_answered[T](self, call: Call[T], *, until: asyncio.Event | None = None) -> T:
+        """Call until the database answers; for calls that may be sent twice. Fatal errors are raised.
+
+        Past `until`, every error is.
+        """
         while True:
             try:
                 return await self.send(call)
             except (psycopg.Error, OSError) as error:
-                if trouble(error) is Trouble.FATAL or give_up():
+                if trouble(error) is Trouble.FATAL or (until is not None and until.is_set()):
                     raise
-                await self.outage.pause(error)
+                await self.outage.pause(error, until=until)
+                if until is not None and until.is_set():
+                    raise
 
     def _reach(self) -> None:
         if not self.reached:

@@ -34,6 +34,7 @@ from apps.jobs.engine.reap import reap
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report, report_missing
 from apps.jobs.engine.retry_now import retry_now
+from apps.jobs.engine.unannounced import unannounced
 from apps.jobs.engine.wake_left import wake_left
 from apps.sql import Statement
 from apps.workers.engine.goodbye import goodbye
@@ -54,6 +55,7 @@ MAY_SCAN = {
     "jobs/engine/prune_groups.sql": "once an hour, over batches and workflows",
     "jobs/engine/prune_sessions.sql": "once a minute, over sessions",
     "jobs/engine/prune_shelves.sql": "once an hour and day",
+    "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
 }
 NOT_HERE = {
     "jobs/engine/list_dead.sql": "read by pages: tests/api",
@@ -145,6 +147,7 @@ def _live(queue: Any) -> None:
 def _end(queue: Any) -> None:
     """Attempts report, beat and fall silent."""
     claims = queue.claims
+    assert unannounced(queue_ids=[seeded("queue", n) for n in range(1, 6)])
     heartbeat(
         session_id=queue.session_id,
         held={one.job_id: one.fence for one in claims},
@@ -232,6 +235,14 @@ def test_no_hot_statement_reads_a_whole_table(plans, name):
     assert name in plans, "no verb sent it: let one of the functions above do so"
     if name not in MAY_SCAN:
         assert [found for plan in plans[name] if (found := scans(plan))] == []
+
+
+def test_what_nobody_announces_is_found_along_the_lanes(plans):
+    """It reads every session, but of the jobs only one for each type, and those it counts."""
+    for plan in plans["jobs/engine/unannounced.sql"]:
+        assert scans(plan) <= {"workers_session"}
+        indexes = {node.get("Index Name", "") for node in nodes(plan)}
+        assert {name for name in indexes if name.startswith("jobs_")} == {"jobs_job_live_lane"}
 
 
 def test_the_claim_walks_each_lane_in_order(plans):

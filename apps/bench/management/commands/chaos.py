@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.bench.services.chaos import FAULTS, Fault, chaos
+from apps.bench.services.chaos.faults import FAULTS, Fault
+from apps.bench.services.chaos.run import chaos
 from apps.bench.services.workers import Stuck
 
 SEEDS = 10**6
@@ -36,7 +37,7 @@ class Command(BaseCommand):
         asked = {name: options[name] for name in ("seconds", "faults", "processes", "keep")}
         self.stderr.write(f"seed {seed}")
         try:
-            told = chaos(seed=seed, **asked)
+            told = chaos(seed=seed, **asked, say=self.stderr.write)
         except KeyboardInterrupt:
             raise CommandError(f"Ended; seed {seed}.", returncode=130) from None
         except Stuck as stuck:

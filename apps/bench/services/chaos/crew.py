@@ -125,20 +125,6 @@ def crew() -> Iterator[Crew]:
         them.end()
 
 
-def family(pid: int) -> set[int]:
-    """A process and all that descend from it."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            fields = stat.read_text().rpartition(")")[2].split()
-            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, left = set[int](), [pid]
-    while left:
-        found.add(one := left.pop())
-        left += children.get(one, [])
-    return found
-
-
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -43,6 +43,11 @@ class Shop:
         for customer in self.customers:
             customer.start()
 
+    def shut(self) -> None:
+        """At once, whoever is on his way."""
+        self.closing.set()
+        self.closed.set()
+
     def close(self, patience: float) -> bool:
         """No new requests; those on their way are tried until answered. Were they all?"""
         self.closing.set()

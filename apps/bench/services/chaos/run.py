@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
+from django.db import connections
 from django.db.models import Sum
 
 from apps.accounts.models import Role, User
@@ -22,9 +23,9 @@ from apps.audit.record import Actor
 from apps.bench.services.chaos.crew import crew, free_port
 from apps.bench.services.chaos.customers import Shop
 from apps.bench.services.chaos.diary import Diary
-from apps.bench.services.chaos.faults import Fault
 from apps.bench.services.chaos.history import History
 from apps.bench.services.chaos.proxy import proxy
+from apps.bench.services.chaos.registry import Fault
 from apps.bench.services.chaos.server import ROLE, server
 from apps.bench.services.chaos.stage import Stage
 from apps.bench.services.chaos.truth import Story, judge, story
@@ -44,19 +45,23 @@ REST = (0.1, 0.8)  # seconds between two faults
 FINE_ENDS = {"0", "-9", "-15", "3", "42"}  # told to, killed, superseded, a hostile handler
 
 
+type Say = Callable[[str], object]
+
+
 def chaos(
-    *, seed: int, seconds: float, faults: Sequence[Fault], processes: tuple[int, ...], keep: bool
+    *, seed: int, seconds: float, faults: Sequence[Fault], processes: tuple[int, ...], keep: bool, say: Say
 ) -> dict[str, Any]:
     """Run it; the answer has the keys that docs/testing.md explains, and `ok`."""
     load, dice = os.getloadavg(), random.Random(seed)  # noqa: S311 - to be repeated
     with _stage(dice, processes, keep=keep) as stage:
         began = time.monotonic()
-        bites = _storm(stage, faults, seed, until=began + seconds)
+        bites = _storm(stage, faults, seed, seconds, say)
         drained = _calm(stage)
         told = _judge(stage)
         return {
             "seed": seed,
             "faults": [fault.name for fault in faults],
+            "processes": processes,
             **told,
             "bites": bites,
             "drained": drained,
@@ -72,25 +77,28 @@ def chaos(
 # --- the two phases ---
 
 
-def _storm(stage: Stage, faults: Sequence[Fault], seed: int, *, until: float) -> dict[str, int]:
+def _storm(stage: Stage, faults: Sequence[Fault], seed: int, seconds: float, say: Say) -> dict[str, int]:
     """Phase A: every fault once in a shuffled order, then again in another, with a rest between two."""
-    dice = random.Random(f"{seed}/faults")  # noqa: S311
+    dice, began = random.Random(f"{seed}/faults"), time.monotonic()  # noqa: S311
     bites: Counter[str] = Counter({fault.name: 0 for fault in faults})
     deck: list[Fault] = []
-    while time.monotonic() < until and faults:
+    while time.monotonic() < began + seconds and faults:
         deck = deck or dice.sample(list(faults), len(faults))
         fault, own = deck.pop(), random.Random(dice.random())  # noqa: S311
-        began = time.time()
-        bites[fault.name] += fault.strike(stage, own)
+        struck, started = time.time(), time.monotonic() - began
+        bit = fault.strike(stage, own)
         if not fault.one:
-            stage.strike(fault.name, began, None)
+            stage.strike(fault.name, struck, None)
+        bites[fault.name] += bit
+        say(f"{started:6.1f} s  {fault.name:<20} {time.time() - struck:4.1f} s  bit {bit}")
         stage.hold(own.uniform(*REST))
-    stage.hold(max(0.0, until - time.monotonic()))
+    stage.hold(max(0.0, began + seconds - time.monotonic()))
     return dict(bites)
 
 
 def _calm(stage: Stage) -> bool:
     """Phase B: no faults. Every request is answered, every job ends, everybody is back."""
+    connections.close_all()  # ours was struck too
     answered = stage.shop.close(patience=DRAINED_WITHIN / 2)
     drained = stage.until(lambda: not Job.objects.exclude(state__in=FINAL).exists(), within=DRAINED_WITHIN)
     back = stage.until(lambda: _working() == len(stage.processes), within=READY_WITHIN)
@@ -164,7 +172,7 @@ def _stage(dice: random.Random, processes: tuple[int, ...], *, keep: bool) -> It
         (folder / "diary").touch()
         shop = _shop(here, folder)
         stack.callback(shop.history.close)
-        stack.callback(shop.close, patience=0.0)
+        stack.callback(shop.shut)
         stage = Stage(folder, url, LEASE, processes, own, between, them, shop, Diary(folder / "diary"))
         stage.open()
         stage.need(lambda: _working() == len(processes), within=READY_WITHIN, what="The workers are not ready")

@@ -41,8 +41,8 @@ log_timezone = 'UTC'
 """
 
 _terminate = Statement(
-    "WITH some AS MATERIALIZED (SELECT pid FROM pg_stat_activity WHERE usename = %(role)s ORDER BY random() LIMIT %(limit)s)"
-    " SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM some",
+    "WITH chosen AS MATERIALIZED (SELECT pid FROM pg_stat_activity WHERE usename = %(role)s ORDER BY random() LIMIT %(limit)s)"
+    " SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM chosen",
     int,
 )
 _backends = Statement("SELECT count(*) FROM pg_stat_activity WHERE usename = %(role)s", int)

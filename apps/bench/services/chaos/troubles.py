@@ -6,8 +6,8 @@ from random import Random
 
 import psycopg
 
-from apps.bench.services.chaos.faults import fault
 from apps.bench.services.chaos.proxy import DOWN, UP
+from apps.bench.services.chaos.registry import fault
 from apps.bench.services.chaos.server import FAST, HOG, IMMEDIATE
 from apps.bench.services.chaos.stage import Stage
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,9 @@ CREATE TABLE IF NOT EXISTS effects (
 class Process:
     """A manage.py command of the test's, with its output in a file."""
 
-    def __init__(self, *args: str, database: Database, log: Path, **env: str) -> None:
+    def __init__(self, *args: str, database: Database, log: Path, prefix: Sequence[str] = (), **env: str) -> None:
         self.log = log
-        self.command = [sys.executable, "manage.py", *args]
+        self.command = [*prefix, sys.executable, "manage.py", *args]
         self.env = {
             **os.environ,
             "DATABASE_URL": database.url,

@@ -5,7 +5,7 @@ import os
 import socket
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,13 +138,21 @@ def what_must_hold(request) -> Iterator[None]:
         hold()
 
 
-def start(site: Site, folder: Path, *flags: str, name: str = "w1", by: Database | None = None, **env: str) -> Hand:
+def start(
+    site: Site,
+    folder: Path,
+    *flags: str,
+    name: str = "w1",
+    by: Database | None = None,
+    prefix: Sequence[str] = (),
+    **env: str,
+) -> Hand:
     """A worker with quick beats that answers probes; not yet waited for."""
     port = free_port()
     env = {"LEASE_SECONDS": str(LEASE), "HEALTH_SECONDS": "2", "NOTES": str(site.notes), **env}
     flags = (*QUICK, "--health-port", str(port), *flags)
     log = folder / f"{name}-{time.monotonic_ns()}.log"
-    process = Process("runworker", "--name", name, *flags, database=by or site.database, log=log, **env)
+    process = Process("runworker", "--name", name, *flags, database=by or site.database, log=log, prefix=prefix, **env)
     return Hand(process, port)
 
 

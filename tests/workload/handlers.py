@@ -130,9 +130,13 @@ async def tell_progress(ctx: Context, payload: Any) -> None:
 
 @handler("note")
 def note(ctx: Context, payload: Any) -> Any:
-    """Write start and end to a file, for databases that go away; heeds a request to stop if `polite`."""
+    """Write start and end to a file, for databases that go away; heeds a request to stop if `polite`.
+
+    The first attempt takes `first` seconds, if that is given.
+    """
     _note(ctx, "start")
-    end = time.monotonic() + payload.get("seconds", 0)
+    seconds = payload.get("seconds", 0)
+    end = time.monotonic() + (payload.get("first", seconds) if ctx.attempt == 1 else seconds)
     while time.monotonic() < end:
         time.sleep(0.02)
         if payload.get("polite") and ctx.cancelled:

@@ -13,7 +13,7 @@ from unfold.decorators import display
 
 from apps.audit.admin.console import Console, actor_of
 from apps.dashboard.engine.queue_counts import CAP, queue_counts
-from apps.dashboard.selectors.overview import is_paused
+from apps.dashboard.selectors.overview import is_paused, names_of, unknown_types
 from apps.dashboard.templatetags.fencepost import capped, span
 from apps.jobs import services as jobs
 from apps.queues import services
@@ -24,7 +24,7 @@ READ_ONLY = ("created_at", "paused_at", "paused_until", "paused_by", "pause_reas
 
 @admin.register(Queue)
 class QueueConsole(Console):
-    list_display = ("heading", "state", "waiting", "running", "oldest", "dead", "buttons")
+    list_display = ("heading", "state", "waiting", "running", "oldest", "unknown", "dead", "buttons")
     list_select_related = ("project__organization",)
     search_fields = ("name", "project__slug", "project__organization__slug")
     ordering = ("project__organization__name", "project__name", "name")
@@ -61,8 +61,9 @@ class QueueConsole(Console):
         page = super().get_changelist_instance(request)
         rows = list(page.result_list)
         held = {counts.queue_id: counts for counts in queue_counts(queue_ids=[row.pk for row in rows])}
+        unknown = unknown_types(list(held.values()))
         for row in rows:
-            row.counts = held[row.pk]
+            row.counts, row.unknown = held[row.pk], unknown[row.pk]
         page.result_list = rows
         return page
 
@@ -88,6 +89,10 @@ class QueueConsole(Console):
     def oldest(self, queue: Any) -> str | None:
         since = queue.counts.oldest_at
         return span((now() - since).total_seconds()) if since else None
+
+    @display(description="Types no worker knows")
+    def unknown(self, queue: Any) -> str:
+        return names_of(queue.unknown)
 
     @display(description="Dead")
     def dead(self, queue: Any) -> str:

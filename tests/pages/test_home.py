@@ -1,11 +1,14 @@
 """The first page: what waits, what runs, what is wrong, what moved last."""
 
+import re
 from datetime import timedelta
 
+from django.urls import reverse
 from django.utils import timezone
 
 from apps.audit.models import Event, Head
 from apps.queues.models import Queue
+from apps.workers.models import Session
 from tests import acts
 from tests.factories import MembershipFactory, ProjectFactory, QueueFactory, SessionFactory, UserFactory
 from tests.pages.looks import text_of
@@ -43,12 +46,51 @@ def test_a_queue_that_nobody_serves_is_called_stuck_and_says_why(viewer, queue):
 
 
 def test_a_queue_whose_oldest_job_waits_too_long_is_called_late(viewer, queue, session):
+    announce(session, acts.PING)
     acts.enqueue(queue)
-    acts._run("UPDATE jobs_job_live SET run_at = clock_timestamp() - interval '20 minutes'", [])
+    let_wait("20 minutes")
     page = text_of(viewer.get("/"))
     assert "late" in page
     assert "20 min" in page
-    assert "do they know its types?" in page
+    assert "no live worker takes its jobs" in page
+
+
+def announce(session, *types):
+    Session.objects.filter(pk=session.pk).update(types=list(types))
+
+
+def let_wait(span):
+    acts._run("UPDATE jobs_job_live SET run_at = clock_timestamp() - %s::interval", [span])
+
+
+def test_types_that_no_live_worker_knows_are_named_once_a_deploy_would_be_over(viewer, queue, session):
+    announce(session, acts.PING)
+    acts.enqueue(queue, type="brand.new")
+    assert "brand.new" not in text_of(viewer.get("/"))
+    let_wait("31 seconds")
+    page = text_of(viewer.get("/"))
+    assert "stuck" in page
+    assert "no live worker knows brand.new" in page
+    acts.enqueue(queue)
+    assert "late" in text_of(viewer.get("/"))  # the rest of the queue moves
+
+
+def test_the_page_of_a_queue_lists_them_with_their_ages(viewer, queue, session):
+    announce(session, "was.known")
+    acts._run("UPDATE workers_session SET ended_at = clock_timestamp() - interval '2 hours'", [])
+    announce(SessionFactory.create(), acts.PING)
+    for kind in ("was.known", "was.known", "<b>new</b>"):
+        acts.enqueue(queue, type=kind)
+    acts.enqueue(queue)
+    page = text_of(viewer.get(reverse("dashboard:queue", args=[queue.pk])))
+    assert "Types no live worker knows Type Waiting Oldest Last known" in page
+    assert re.search(r"was\.known 2 \S+ (s|ms) 2 h ago <b>new</b> 1 \S+ (s|ms) never They wait", page), page
+
+
+def test_and_says_nothing_of_them_where_all_are_known(viewer, queue, session):
+    announce(session, acts.PING)
+    acts.enqueue(queue)
+    assert "Types no live worker knows" not in text_of(viewer.get(reverse("dashboard:queue", args=[queue.pk])))
 
 
 def test_a_worker_that_fell_silent_is_missed(viewer, queue, session):

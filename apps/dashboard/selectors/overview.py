@@ -1,16 +1,21 @@
 """A project at a glance: its queues with what they hold, and what is wrong with them."""
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.utils.timezone import now
 
 from apps.accounts.models import Project
 from apps.dashboard.engine.queue_counts import CAP, Counts, queue_counts
 from apps.dashboard.selectors.fleet import Fleet, fleet
+from apps.jobs.engine.unannounced import Unannounced, unannounced
 from apps.queues.models import Queue
 
 LATE = timedelta(minutes=5)  # how long the oldest may wait before the queue is called late
+DEPLOYING = timedelta(seconds=30)  # how long a type may wait for a worker that knows it, before that is said aloud
+NAMED = 3  # such types in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,7 @@ class Line:
     counts: Counts
     health: str  # moving, idle, paused, late, stuck
     why: str
+    unknown: list[Unannounced] = field(default_factory=list)  # types that wait and no live worker knows
 
     @property
     def needs_a_look(self) -> bool:
@@ -90,21 +96,34 @@ def line_of(queue: Queue) -> tuple[Line, Fleet]:
 def _judge(project: Project, queues: list[Queue]) -> Overview:
     workers = fleet(project=project, queues=queues)
     held = {counts.queue_id: counts for counts in queue_counts(queue_ids=[queue.pk for queue in queues])}
-    lines = [_line(queue, held[queue.pk], workers) for queue in queues]
+    unknown = unknown_types(list(held.values()))
+    lines = [_line(queue, held[queue.pk], workers, unknown[queue.pk]) for queue in queues]
     return Overview(lines, workers)
 
 
-def _line(queue: Queue, counts: Counts, workers: Fleet) -> Line:
-    return Line(queue, counts, *_health(queue, counts, workers))
+def unknown_types(held: list[Counts]) -> dict[UUID, list[Unannounced]]:
+    """By queue, what waits there and no live worker knows; asked only where anything waits."""
+    found: dict[UUID, list[Unannounced]] = defaultdict(list)
+    waiting = [counts.queue_id for counts in held if counts.waiting]
+    for one in unannounced(queue_ids=waiting) if waiting else ():
+        found[one.queue_id].append(one)
+    return found
 
 
-def _health(queue: Queue, counts: Counts, workers: Fleet) -> tuple[str, str]:
+def _line(queue: Queue, counts: Counts, workers: Fleet, unknown: list[Unannounced]) -> Line:
+    return Line(queue, counts, *_health(queue, counts, workers, unknown), unknown)
+
+
+def _health(queue: Queue, counts: Counts, workers: Fleet, unknown: list[Unannounced]) -> tuple[str, str]:
     if is_paused(queue):
         return "paused", " · ".join(
             filter(None, [f"by {queue.paused_by}" if queue.paused_by else "", queue.pause_reason])
         )
     if counts.waiting and not workers.serves(queue.pk):
         return "stuck", "no live worker serves this queue"
+    if unknown and _age(unknown[0].oldest_at) > DEPLOYING:
+        alone = sum(one.jobs for one in unknown) >= counts.waiting
+        return "stuck" if alone else "late", f"no live worker knows {names_of(unknown)}"
     if counts.oldest_at and _age(counts.oldest_at) > LATE:
         return "late", _why_late(queue, counts, workers)
     return ("moving", "") if counts.waiting or counts.running else ("idle", "")
@@ -116,8 +135,14 @@ def _why_late(queue: Queue, counts: Counts, workers: Fleet) -> str:
     if workers.held >= workers.slots:
         return f"all {workers.slots} slots of the live workers are in use"
     if not counts.running:
-        return "no live worker takes its jobs: do they know its types?"
+        return "no live worker takes its jobs"
     return "jobs come in faster than they are run"
+
+
+def names_of(unknown: list[Unannounced]) -> str:
+    """A few of these types by name, and how many more."""
+    more = len(unknown) - NAMED
+    return ", ".join(one.type for one in unknown[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_paused(queue: Queue) -> bool:

@@ -17,13 +17,17 @@ LIMIT = 50  # types answered
 
 @dataclass(frozen=True, slots=True)
 class Unannounced:
-    """Queued jobs of one type in one queue that no live worker would take. `jobs` equal to CAP means "at least"."""
+    """Queued jobs of one type in one queue that no live worker would take."""
 
     queue_id: UUID
     type: str
-    jobs: int
+    jobs: int  # equal to CAP: at least so many
     oldest_at: datetime  # when the first of them became due
     known_until: datetime | None  # when the last worker that knew the type ended, or fell silent
+
+    @property
+    def is_capped(self) -> bool:
+        return self.jobs >= CAP
 
 
 _look = Statement.beside(__file__, Unannounced)

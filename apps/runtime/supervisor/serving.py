@@ -7,6 +7,7 @@ import structlog
 
 from apps.errors import NotFound
 from apps.queues.engine.served import served
+from apps.runtime.supervisor.noticing import Noticing
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
 from apps.sql import Trouble, trouble
@@ -20,6 +21,7 @@ class Serving:
     def __init__(self, state: State, wire: Wire) -> None:
         self.state = state
         self.wire = wire
+        self.noticing = Noticing(state, wire)
 
     async def run(self) -> None:
         """Keep the list current until cancelled."""
@@ -27,6 +29,7 @@ class Serving:
             await asyncio.sleep(EVERY)
             try:
                 await self.look()
+                await self.noticing.look()
             except (psycopg.Error, OSError) as error:
                 if trouble(error) is Trouble.FATAL:  # of a database that is away the claims tell, on the same wire
                     log.warning("queues not read", error=str(error).strip())

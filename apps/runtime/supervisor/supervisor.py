@@ -90,7 +90,7 @@ class Supervisor:
                 hostname=socket.gethostname(),
                 pid=os.getpid(),
                 version=options.version,
-                queues=list(state.queues),
+                queues=list(state.queues) if options.queues else [],  # none: every one, those made later too
                 types=sorted(self.claiming.handlers),
                 capabilities=options.capabilities,
                 sample=sample,

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import connections
-from django.db.utils import NotSupportedError
+from django.db.utils import NotSupportedError, OperationalError
 
 TAG = "fencepost"  # what config/wsgi.py and config/asgi.py run before they serve
 SAFE_SSLMODES = {"require", "verify-ca", "verify-full"}
@@ -87,10 +87,15 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def check_postgres(databases: Sequence[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
-    """Say so calmly when the server is too old; Django itself refuses to talk to it."""
+    """Say so calmly when the server is too old; Django itself refuses to talk to it.
+
+    One that does not answer is no reason to refuse: a worker that starts in an outage waits for it.
+    """
     try:
         for alias in databases or []:
             connections[alias].check_database_version_supported()
     except NotSupportedError as error:
         return [Error(str(error), hint="Fencepost needs PostgreSQL 15 or newer.", id="fencepost.E007")]
+    except OperationalError as error:
+        return [Warning(f"The database does not answer: {str(error).strip()}", id="fencepost.W002")]
     return []

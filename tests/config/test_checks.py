@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.utils import OperationalError
 
 from apps.audit.checks import check_postgres, check_settings
 
@@ -86,6 +87,16 @@ def test_an_old_server_is_named(monkeypatch):
     assert check_postgres(databases=["default"]) == []
     monkeypatch.setattr(connection.features, "minimum_database_version", (99,))
     assert [found.id for found in check_postgres(databases=["default"])] == ["fencepost.E007"]
+
+
+def test_a_server_that_is_away_is_no_reason_to_refuse(monkeypatch):
+    """A worker that is started in an outage waits for it."""
+
+    def away(self):
+        raise OperationalError("the database system is starting up")
+
+    monkeypatch.setattr(type(connection), "check_database_version_supported", away)
+    assert [found.id for found in check_postgres(databases=["default"])] == ["fencepost.W002"]
 
 
 @pytest.mark.parametrize("door", ["config.wsgi", "config.asgi"])

@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -22,7 +23,8 @@ class World:
 
     def __init__(self, queue, session):
         self.history, self.diary, self.strikes = [], [], []
-        self.ids, self.fences = {}, {}
+        self.ids: dict[str, str] = {}
+        self.fences: dict[str, int] = {}
         self._submit(queue, PARENT)
         self._run(queue, session, PARENT)
         self._submit(queue, CHILD, parents=[self.ids[PARENT]])
@@ -128,7 +130,7 @@ def tell_a_lie(world, session):
     """The handler ended long before the lease did, and the ledger calls it lost."""
     lost = Attempt.objects.get(outcome="lost")
     world._write(END, LOST, lost.fence, at=lost.finished_at.timestamp())
-    session.lease_expires_at = timezone.now() + timezone.timedelta(seconds=30)
+    session.lease_expires_at = timezone.now() + timedelta(seconds=30)
     session.save()
     return lost.finished_at.timestamp()
 
@@ -176,10 +178,10 @@ def test_a_handler_writes_its_start_and_how_it_went(tmp_path, monkeypatch):
     path = tmp_path / "diary"
     monkeypatch.setenv("CHAOS_DIARY", str(path))
     ctx = SimpleNamespace(job_id="j", fence=1, generation=1, type="chaos.task")
-    with written(ctx):  # type: ignore[arg-type]
+    with written(ctx):
         pass
     ctx.fence = 2
-    with pytest.raises(ValueError, match="no"), written(ctx):  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no"), written(ctx):
         raise ValueError("no")
     diary = Diary(path)
     with path.open("ab") as file:

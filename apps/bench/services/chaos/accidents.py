@@ -13,7 +13,8 @@ from apps.bench.services.chaos.stage import Stage
 from apps.bench.services.chaos.work import HOSTILE
 from apps.bench.services.processes import family
 
-SUPERSEDED = 3  # the exit status of a worker whose name was taken
+SUPERSEDED, SUPERSEDED_WITHIN = 3, 20.0  # the exit status of a worker whose name was taken, and seconds until then
+SECOND = 1000  # boots of a second process are counted from here on
 
 
 @fault("kill-worker", one=True)
@@ -122,21 +123,17 @@ def _term(stage: Stage, dice: Random, *, times: int) -> int:
 @fault("same-name", one=True)
 def same_name(stage: Stage, dice: Random) -> int:
     """Start a second process under a worker's name: the first ends, and what it held is taken back."""
-    victim, began = stage.busy(dice), time.time()
-    boot, index = victim.boot, stage.crew.members.index(victim)
-    double = stage.worker(victim.name, stage.processes[int(victim.name[1:]) - 1])
-    double.boots = victim.boots + 1000
-    stage.add(double)
-    superseded = stage.until(lambda: not victim.lives or victim.boot != boot, within=15)
-    with suppress(ValueError):
-        stage.crew.members.remove(victim)
-    stage.crew.members.remove(double)
-    stage.crew.members.insert(index, double)
-    code = victim.process.returncode if victim.process else None
-    if victim.lives:
-        victim.kill()
-    stage.strike("same-name", began, boot)
-    return int(superseded and code in (SUPERSEDED, None))
+    first, began = stage.busy(dice), time.time()
+    second = stage.worker(first.name, stage.processes[int(first.name[1:]) - 1])
+    second.boots = first.boots + SECOND
+    try:
+        stage.crew.replace(first, second)
+        stage.until(lambda: not first.lives, within=SUPERSEDED_WITHIN)
+    finally:
+        code = first.process.poll() if first.process is not None else None
+        first.kill()
+    stage.strike("same-name", began, first.boot)
+    return int(code == SUPERSEDED)
 
 
 @fault("six-reapers", one=True)

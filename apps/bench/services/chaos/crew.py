@@ -104,6 +104,12 @@ class Crew:
         with unbroken():
             self.members.append(member)
 
+    def replace(self, old: Member, new: Member) -> None:
+        """Start another in one's place, and leave the old one to its fate."""
+        with unbroken():
+            new.start()
+            self.members[self.members.index(old)] = new
+
     def dismiss(self, member: Member) -> None:
         """End one for good."""
         member.kill()

@@ -253,7 +253,10 @@ CODE_VERSION = env.str("CODE_VERSION", default="")  # shown with the worker; emp
 CAPABILITIES = env.str("CAPABILITIES", default="")  # a JSON object: what this machine can do
 CAPABILITIES_HOOK = env.str("CAPABILITIES_HOOK", default="")  # dotted path of a function that answers more of it
 CONCURRENCY = env.int("CONCURRENCY", default=10)  # jobs a worker runs at once
-PROCESSES = env.int("PROCESSES", default=0)  # executors; 0 runs handlers inside the worker itself
+PROCESSES = env.int("PROCESSES", default=2)  # executors; 0 runs handlers inside the worker itself
+JOBS_PER_PROCESS = env.int("JOBS_PER_PROCESS", default=0)  # after so many an executor is replaced; 0 is never
+MEMORY_PER_PROCESS = env.int("MEMORY_PER_PROCESS", default=0)  # MiB after which an executor is replaced; 0 is never
+POOLS = env.str("POOLS", default="")  # name:slots=queue,queue;name:slots=type:TYPE: slots kept for some work
 LEASE_SECONDS = env.float("LEASE_SECONDS", default=30.0)  # how long a silent session keeps its jobs
 HEARTBEAT_SECONDS = env.float("HEARTBEAT_SECONDS", default=LEASE_SECONDS / 3)  # how often a session speaks
 POLL_INTERVAL = env.float("POLL_INTERVAL", default=1.0)  # seconds between looks when no wake-up came
@@ -261,12 +264,12 @@ GRACE_SECONDS = env.float("GRACE_SECONDS", default=30.0)  # what a stopping work
 DEADLINE_GRACE_SECONDS = env.float("DEADLINE_GRACE_SECONDS", default=5.0)  # past a deadline, before the reaper acts
 NO_SCHEDULER = env.bool("NO_SCHEDULER", default=False)  # keep the scheduler's loops out of this worker
 POLL_ONLY = env.bool("POLL_ONLY", default=False)  # do not LISTEN: for transaction poolers
-BURST = env.bool("BURST", default=False)  # end when the queues are empty
-JOB_RETRY_INTERVALS = env.list("JOB_RETRY_INTERVALS", cast=int, default=[])  # delays of the default policy, seconds
-
 HEALTH_FILE = env.str("HEALTH_FILE", default="")  # a worker writes it each second while it is live
 HEALTH_PORT = env.int("HEALTH_PORT", default=0)  # where a worker answers GET /livez and /readyz; 0 is nowhere
 HEALTH_SECONDS = env.float("HEALTH_SECONDS", default=30.0)  # without progress, until a worker counts as stuck
+BURST = env.bool("BURST", default=False)  # end when the queues are empty
+JOB_RETRY_INTERVALS = env.list("JOB_RETRY_INTERVALS", cast=int, default=[])  # delays of the default policy, seconds
+
 # Limits of what is taken in
 PAYLOAD_MAX_BYTES = env.int("PAYLOAD_MAX_BYTES", default=262_144)  # a payload or a result
 BODY_MAX_BYTES = env.int("BODY_MAX_BYTES", default=8_388_608)  # a request's body

@@ -16,7 +16,8 @@ from apps.runtime.executor.outcome import cut
 from apps.runtime.executor.run import Run
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._ -]{0,127}")
-STAGE_MAX, NOTE_MAX = 128, 1000
+STAGE_MAX, NOTE_MAX, LEVEL_MAX = 128, 1000, 16
+MOST = 2**63 - 1
 
 
 class RunContext:
@@ -78,12 +79,22 @@ class RunContext:
         return self._run.stop is not None
 
     def progress(self, done: int, total: int | None = None, stage: str = "", note: str = "") -> None:
-        self._run.told = Told(
-            self.job_id, int(done), None if total is None else int(total), cut(stage, STAGE_MAX), cut(note, NOTE_MAX)
+        self._run.tell(
+            Told(
+                self.job_id,
+                min(max(int(done), 0), MOST),
+                None if total is None else min(max(int(total), 0), MOST),
+                cut(stage, STAGE_MAX),
+                cut(note, NOTE_MAX),
+            )
         )
 
     def log(self, message: str, level: str = "info") -> None:
-        self._run.say(cut(str(message), 10**9), str(level))
+        self._run.say(str(message), cut(str(level), LEVEL_MAX))
+
+    def hear(self, text: str, level: str) -> None:
+        """What the handler printed."""
+        self._run.hear(text, level)
 
     def save(self, name: str, file: bytes | BinaryIO) -> str:
         if not _FILE_NAME.fullmatch(name):

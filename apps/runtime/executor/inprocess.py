@@ -23,6 +23,8 @@ class InProcess:
     limit is reported timed out and its thread counts as stuck until it ends by itself.
     """
 
+    ready = True
+
     def __init__(self, *, slots: int, session_id: UUID, on_end: OnEnd) -> None:
         self.loop = asyncio.get_running_loop()
         self.threads = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="handler")
@@ -72,6 +74,8 @@ class InProcess:
         """Say the outcome once; an abandoned run has had its own."""
         if run in self.running:
             self.running.discard(run)
+            if run.unsaid:
+                run.hush()
             self.on_end(run, verdict(run, self.session_id, value))
         elif not run.handler.is_async:
             self._stuck -= 1

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import traceback
 from typing import Any
 from uuid import UUID
@@ -9,16 +10,15 @@ from uuid import UUID
 from django.conf import settings
 
 from apps.handlers import Discard, Result, Retry, Snooze
-from apps.jobs.engine.report import Ended
+from apps.jobs.engine.report import LONGEST_MS, Ended
 from apps.jobs.states import Outcome
-from apps.runtime.executor.run import Run, Stop
+from apps.runtime.executor.forkserver import Death
+from apps.runtime.executor.run import Run, Stop, clean
 
 MESSAGE_MAX = 4096
 TRACEBACK_MAX = 65_536
 NAME_MAX = 255
 
-# What PostgreSQL cannot hold is shown, not dropped: U+FFFD stands in its place.
-_BAD = re.compile("[\x00\ud800-\udfff]")
 # json.dumps writes a NUL as \u0000; an even number of backslashes before it are characters of their own.
 _NUL = re.compile(r"((?<!\\)(?:\\\\)*)\\u0000")
 
@@ -39,7 +39,7 @@ def succeeded(run: Run, session_id: UUID, answer: Any) -> Ended | None:
     if data is None:
         return _ended(run, session_id, Outcome.SUCCESS)
     try:
-        text = _BAD.sub("\ufffd", json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":")))
+        text = clean(json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":")))
         text = _NUL.sub(r"\1\\ufffd", text)
     except (TypeError, ValueError, RecursionError) as error:
         return _refused(run, session_id, "ResultNotSerialisable", f"The result is not JSON: {_text(error)}")
@@ -56,10 +56,10 @@ def failed(run: Run, session_id: UUID, error: BaseException) -> Ended | None:
     if run.stop is not None:
         return stopped(run, session_id)
     if isinstance(error, Snooze):
-        return _ended(run, session_id, Outcome.SNOOZED, delay_ms=round(error.after * 1000), error=error)
+        return _ended(run, session_id, Outcome.SNOOZED, delay_ms=_ms(error.after), error=error)
     if isinstance(error, (Discard, *run.handler.discard_on)):
         return _ended(run, session_id, Outcome.PERMANENT_ERROR, error=error)
-    delay_ms = round(error.after * 1000) if isinstance(error, Retry) and error.after is not None else None
+    delay_ms = _ms(error.after) if isinstance(error, Retry) and error.after is not None else None
     retry_on = run.handler.retry_on
     if retry_on and not isinstance(error, (*retry_on, Retry)):
         return _ended(run, session_id, Outcome.PERMANENT_ERROR, error=error)
@@ -119,11 +119,15 @@ def _ended(
     )
 
 
+def _ms(seconds: float) -> int:
+    return round(min(max(seconds * 1000, 0), LONGEST_MS))
+
+
 def cut(text: str, most: int) -> str:
     """Make a text storable and not longer than `most`, saying how much is missing."""
     if len(text) > most:
         text = f"{text[:most]}… [{len(text) - most} characters cut]"
-    return _BAD.sub("\ufffd", text)
+    return clean(text)
 
 
 def _text(error: BaseException) -> str:
@@ -140,3 +144,43 @@ def _trace(error: BaseException) -> str:
         return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=50))
     except BaseException as worse:  # noqa: BLE001
         return f"<the traceback could not be written: {type(worse).__name__}>"
+
+
+def crashed(run: Run, session_id: UUID, death: Death, company: int, traceback: str) -> Ended:
+    """The end of a run whose process died, by its fault or by that of one of the `company` that ran beside it."""
+    message = f"The process that ran it {_how(death)}"
+    message += f", and {company} more {'job' if company == 1 else 'jobs'} ran in it." if company else "."
+    runtime: dict[str, float | None] = {"peak_memory_bytes": death.peak_bytes, "cpu_seconds": round(death.seconds, 3)}
+    runtime |= {"signal": death.signal} if death.signal else {"exit": death.exit}
+    return Ended(
+        job_id=run.claim.job_id,
+        fence=run.claim.fence,
+        session_id=session_id,
+        outcome=Outcome.CRASHED.value,
+        error_class="Crashed",
+        error_message=message,
+        traceback=cut(traceback, TRACEBACK_MAX) or None,
+        runtime=json.dumps(runtime),
+    )
+
+
+def collateral(run: Run, session_id: UUID, why: str) -> Ended:
+    """The end of a run that lost its process through no fault of its own: it spends no attempt."""
+    return Ended(
+        job_id=run.claim.job_id,
+        fence=run.claim.fence,
+        session_id=session_id,
+        outcome=Outcome.RELEASED.value,
+        error_class="Collateral",
+        error_message=why,
+    )
+
+
+def _how(death: Death) -> str:
+    if death.signal is None:
+        return f"ended with exit status {death.exit}"
+    try:
+        name = signal.Signals(death.signal).name
+    except ValueError:
+        name = f"signal {death.signal}"
+    return f"was ended by {name} (it had used {death.peak_bytes / 2**20:.0f} MiB at most)"

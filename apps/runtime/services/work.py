@@ -14,6 +14,7 @@ import uvloop
 
 from apps import handlers
 from apps.errors import BadInput, Refusal
+from apps.runtime.executor import ForkServer, capture, main
 from apps.runtime.runner import Runner
 from apps.runtime.services import discover
 from apps.runtime.supervisor import ExitCode, Options, Supervisor
@@ -30,9 +31,26 @@ def work(options: Options) -> ExitCode:
     if not handlers.types():
         raise BadInput("No installed app has a handlers.py with a handler in it.")
     _settle_memory()
+    capture.install()
+    server = _fork_server(options)
+    try:
+        return _run(options, server)
+    finally:
+        if server is not None:
+            server.close()
+
+
+def _fork_server(options: Options) -> ForkServer | None:
+    """Where executors come from. A thread of somebody else's process, a test's say, must not fork it."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    return ForkServer(main) if options.processes else None
+
+
+def _run(options: Options, server: ForkServer | None) -> ExitCode:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
-            return runner.run(_work(options))
+            return runner.run(_work(options, server))
         except psycopg.errors.UndefinedTable:
             raise Refusal("The database has no tables yet: run manage.py migrate.") from None
 
@@ -44,8 +62,8 @@ def _settle_memory() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-async def _work(options: Options) -> ExitCode:
-    supervisor = Supervisor(options)
+async def _work(options: Options, server: ForkServer | None) -> ExitCode:
+    supervisor = Supervisor(options, server)
     _listen_to_signals(supervisor)
     scheduler = None
     if options.scheduler:

@@ -15,12 +15,14 @@ from apps.handlers import Handler
 from apps.jobs.engine.claim import Claim, Claimed, claim_on
 from apps.jobs.engine.ready import ready
 from apps.runtime.executor import Run, Stop
+from apps.runtime.supervisor.pool import Pool, PoolSpec, queues_of, types_of
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
 from apps.sql import Trouble, trouble
 
 AT_ONCE = 16  # queues one claim looks at; a worker that serves more asks first which have work
 BATCH_WAIT = 0.005  # seconds a busy worker waits for more slots to claim for together
+NOT_READY_WAIT = 0.02  # seconds until executors that are being replaced are looked at again
 SHARE = 4  # … unless this part of them is free
 NOWHERE = UUID(int=0)
 
@@ -28,14 +30,20 @@ log = structlog.get_logger("fencepost.worker")
 
 
 class Claiming:
-    def __init__(self, state: State, wire: Wire) -> None:
+    """Fills the slots of one pool."""
+
+    def __init__(self, state: State, wire: Wire, pool: Pool, spec: PoolSpec | None) -> None:
         self.state = state
         self.wire = wire
+        self.pool = pool
+        self.spec = spec
+        self.served: dict[UUID, str] | None = None  # what `queues` was chosen from
+        self.queues: list[UUID] = []
         self.cursor = NOWHERE
         # Half at a time: while one half is being reported, the other is claimed and runs.
-        self.at_most = max(1, math.ceil(state.options.concurrency / 2))
+        self.at_most = max(1, math.ceil(pool.slots / 2))
         self.full = False  # the last claim got all it asked for: there is more
-        wanted = state.options.types or handlers.types()
+        wanted = types_of(spec, state.options.pools, state.options.types or handlers.types())
         self.handlers: dict[str, Handler] = {name: found for name in wanted if (found := handlers.find(name))}
         self.offers = {name: round(one.timeout * 1000) if one.timeout else None for name, one in self.handlers.items()}
         self.talks = logging.getLogger("fencepost.worker").isEnabledFor(logging.INFO)
@@ -55,38 +63,43 @@ class Claiming:
         state = self.state
         if not await self._room():
             return
-        state.has_work.clear()
-        limit = min(state.room, self.at_most)
+        pool = self.pool
+        pool.has_work.clear()
+        limit = min(state.room(pool), self.at_most)
         got = await self._claim(limit)
         for job in got.jobs:
             self._start(job)
         self.full = len(got.jobs) == limit
-        if not got.jobs and not got.contended:
-            if state.options.burst and not state.held:
+        pool.empty = not got.jobs and not got.contended
+        if pool.empty:
+            if state.options.burst and not state.held and all(one.empty for one in state.pools):
                 state.stop()
                 return
-            await self._wait(state.has_work, state.options.poll_interval)
+            await self._wait(pool.has_work, state.options.poll_interval)
 
     async def _room(self) -> bool:
         """Wait for free slots; with work at hand, for enough of them to be worth a claim."""
-        state = self.state
+        state, pool = self.state, self.pool
         if state.drained or not state.lease_holds:
             await self._wait(state.stopped, state.options.poll_interval)
             return False
-        state.has_room.clear()
-        if state.room <= 0:
-            await self._wait(state.has_room, state.options.poll_interval)
-        if self.full and 0 < state.room < state.options.concurrency // SHARE:
-            state.has_room.clear()
-            await self._wait(state.has_room, BATCH_WAIT)
-        return state.room > 0 and not state.stopping
+        if state.executor is not None and not state.executor.ready:
+            await self._wait(state.stopped, NOT_READY_WAIT)
+            return False
+        pool.has_room.clear()
+        if state.room(pool) <= 0:
+            await self._wait(pool.has_room, state.options.poll_interval)
+        if self.full and 0 < state.room(pool) < pool.slots // SHARE:
+            pool.has_room.clear()
+            await self._wait(pool.has_room, BATCH_WAIT)
+        return state.room(pool) > 0 and not state.stopping
 
     async def _claim(self, limit: int) -> Claimed:
         state = self.state
         session_id = state.session_id
         assert session_id is not None  # noqa: S101 — the supervisor registers before it claims
         queues = await self._queues()
-        if not queues:
+        if not queues or not self.offers:
             return Claimed(jobs=[], candidates=0)
         state.claims_begun += 1
         try:
@@ -101,7 +114,10 @@ class Claiming:
 
     async def _queues(self) -> list[UUID]:
         """The queues to claim from: all, or the next few that have work when there are many."""
-        served = list(self.state.queues)
+        if self.served is not self.state.queues:
+            self.served = self.state.queues
+            self.queues = queues_of(self.spec, self.state.options.pools, self.served)
+        served = self.queues
         if len(served) <= AT_ONCE:
             return served
         found = await self._ready_after(self.cursor, served)
@@ -117,7 +133,7 @@ class Claiming:
         state = self.state
         assert state.executor is not None  # noqa: S101
         run = Run(job, self.handlers[job.type], state.queues.get(job.queue_id, ""))
-        state.hold(run)
+        state.hold(run, self.pool)
         if self.talks:
             log.info(
                 "job started", job_id=str(job.job_id), type=job.type, queue=run.queue,

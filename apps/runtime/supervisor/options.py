@@ -9,6 +9,8 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.runtime.supervisor.pool import PoolSpec
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -19,6 +21,9 @@ class Options:
     name: str = field(default_factory=lambda: settings.WORKER_NAME or default_name())
     concurrency: int = 10
     processes: int = 0
+    jobs_per_process: int = 0
+    memory_per_process: int = 0  # MiB
+    pools: Sequence[PoolSpec] = ()
     lease: float = 30.0
     heartbeat: float = 10.0
     poll_interval: float = 1.0
@@ -26,11 +31,16 @@ class Options:
     scheduler: bool = True
     poll_only: bool = False
     burst: bool = False
-    version: str = ""
-    capabilities: Mapping[str, Any] = field(default_factory=dict)  # what its machine can do
     health_file: str = ""
     health_port: int = 0
     health_seconds: float = 30.0
+    version: str = ""
+    capabilities: Mapping[str, Any] = field(default_factory=dict)  # what its machine can do
+
+    @property
+    def slots(self) -> int:
+        """Jobs at once, over all pools."""
+        return self.concurrency + sum(pool.slots for pool in self.pools)
 
 
 def default_name() -> str:

@@ -7,6 +7,7 @@ from uuid import UUID
 from apps.jobs.engine.report import Ended
 from apps.runtime.executor import Executor, Run
 from apps.runtime.supervisor.options import Options
+from apps.runtime.supervisor.pool import DEFAULT, Bells, Pool
 
 
 class State:
@@ -22,12 +23,14 @@ class State:
         self.orphans: list[Ended] = []  # to be released: claimed, but the reply was lost
         self.drained = False  # an operator's wish: claims no more until it is taken back
         self.beat_at = time.monotonic()  # when the lease was last known to hold
-        self.has_work = asyncio.Event()  # something may be claimable
+        self.pools = [Pool(DEFAULT, options.concurrency), *(Pool(spec.name, spec.slots) for spec in options.pools)]
+        self.has_work = Bells([pool.has_work for pool in self.pools])
+        self.has_room = Bells([pool.has_room for pool in self.pools])
         self.has_ended = asyncio.Event()  # something is to be reported
-        self.has_room = asyncio.Event()  # a slot became free
         self.registered = asyncio.Event()  # has had a session
         self.stopped = asyncio.Event()  # claims no more
         self.hurried = asyncio.Event()  # hands back what runs
+        self.broken = False  # its executors cannot be replaced: it ends as failed
         self.moved = asyncio.Event()  # for whoever waits for the worker to be empty
         self.claimed_at = time.monotonic()  # the last turn of the claim loop that went well, for liveness
         self.claims_begun = 0  # claim calls that were sent
@@ -42,10 +45,10 @@ class State:
     def stopping(self) -> bool:
         return self.stopped.is_set()
 
-    @property
-    def room(self) -> int:
-        stuck = self.executor.stuck if self.executor else 0
-        return self.options.concurrency - len(self.held) - stuck
+    def room(self, pool: Pool) -> int:
+        """Free slots. A handler's thread that was given up on still has one, of the default pool."""
+        stuck = self.executor.stuck if self.executor and pool is self.pools[0] else 0
+        return pool.slots - pool.held - stuck
 
     @property
     def lease_holds(self) -> bool:
@@ -60,8 +63,15 @@ class State:
         self.has_work.set()
         self.has_room.set()
 
-    def hold(self, run: Run) -> None:
+    def break_off(self) -> None:
+        """End as failed: there is nothing left to run handlers in."""
+        self.broken = True
+        self.stop()
+
+    def hold(self, run: Run, pool: Pool) -> None:
         self.held[run.claim.job_id] = run
+        run.pool = pool
+        pool.held += 1
 
     def end(self, run: Run, ended: Ended | None) -> None:
         """A handler is done: the executor calls this, once for each run."""
@@ -75,12 +85,20 @@ class State:
     def let_go(self, run: Run) -> None:
         if self.held.get(run.claim.job_id) is run:
             del self.held[run.claim.job_id]
-        self.has_room.set()
+            self._free(run)
         self.moved.set()
 
     def forget(self) -> None:
         """A new session begins with empty hands."""
         self.session_id = None
+        for run in self.held.values():
+            self._free(run)
         self.held.clear()
         self.ended.clear()
         self.orphans.clear()
+
+    @staticmethod
+    def _free(run: Run) -> None:
+        if isinstance(run.pool, Pool):
+            run.pool.held -= 1
+            run.pool.has_room.set()

@@ -1,29 +1,35 @@
 """One worker: registers a session, runs the loops, drains on a signal, and ends with a code that says how."""
 
 import asyncio
+import contextlib
 import os
 import socket
 import time
 from collections.abc import Coroutine
 from enum import IntEnum
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import structlog
 
-from apps.runtime.executor import InProcess, Run, Stop
+from apps import handlers
+from apps.errors import NotFound
+from apps.runtime.executor import Executor, ForkServer, InProcess, Processes, Run, Stop
 from apps.runtime.supervisor.beating import Beating, Fenced
 from apps.runtime.supervisor.claiming import Claiming
 from apps.runtime.supervisor.leaving import leave
 from apps.runtime.supervisor.listening import Listening
 from apps.runtime.supervisor.liveness import probed
 from apps.runtime.supervisor.options import Options
+from apps.runtime.supervisor.pool import strangers
 from apps.runtime.supervisor.reporting import Reporting
 from apps.runtime.supervisor.serving import Serving
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
 from apps.workers.engine.register import register
 
+KILL_PATIENCE = 2.0  # seconds an executor that is killed may take to be gone
 RELEASE_PATIENCE = 0.2  # seconds asynchronous handlers have to clean up when they are cancelled
 
 log = structlog.get_logger("fencepost.worker")
@@ -42,10 +48,12 @@ class ExitCode(IntEnum):
 class Supervisor:
     """Runs in one event loop; `state.stop` may be called from a signal handler, once or twice."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, server: ForkServer | None = None) -> None:
         self.state = State(options)
+        self.server = server  # of the executors; without one, handlers run in this process
         self.claims, self.reports, self.beats = Wire("claims"), Wire("reports"), Wire("beats")
-        self.claiming = Claiming(self.state, self.claims)
+        specs = (None, *options.pools)
+        self.claiming = [Claiming(self.state, self.claims, *pair) for pair in zip(self.state.pools, specs, strict=True)]
         self.reporting = Reporting(self.state, self.reports)
         self.beating = Beating(self.state, self.beats)
         self.serving = Serving(self.state, self.claims)
@@ -56,11 +64,12 @@ class Supervisor:
         try:
             await self.serving.look(patiently=True)
             self.serving.refuse_unknown()
+            self._refuse_strangers()
             while True:
                 await self._register()
                 try:
                     await self._work()
-                    return ExitCode.UNREPORTED if self.state.held else ExitCode.FINE
+                    return self._code()
                 except Fenced as fenced:
                     await self._drop_all()
                     if fenced.lapsed and self.state.stopping:
@@ -78,6 +87,11 @@ class Supervisor:
             for wire in (self.claims, self.reports, self.beats):
                 await wire.close()
 
+    def _code(self) -> ExitCode:
+        if self.state.held:
+            return ExitCode.UNREPORTED
+        return ExitCode.FAILED if self.state.broken else ExitCode.FINE
+
     async def _register(self) -> None:
         options, state = self.state.options, self.state
         sample = await self.beating.sampling.take()
@@ -85,13 +99,15 @@ class Supervisor:
             lambda connection: register.on(
                 connection,
                 uid=options.name,
-                concurrency=options.concurrency,
+                concurrency=options.slots,
                 lease_seconds=options.lease,
                 hostname=socket.gethostname(),
                 pid=os.getpid(),
                 version=options.version,
                 queues=list(state.queues) if options.queues else [],  # none: every one, those made later too
-                types=sorted(self.claiming.handlers),
+                types=sorted({name for claiming in self.claiming for name in claiming.handlers}),
+                pools={"default": {"slots": options.concurrency}}
+                | {pool.name: {"slots": pool.slots, "for": list(pool.items)} for pool in options.pools},
                 capabilities=options.capabilities,
                 sample=sample,
             ),
@@ -100,11 +116,32 @@ class Supervisor:
         state.session_id = registered.session_id
         state.registered.set()
         state.beat_at = time.monotonic()
-        state.executor = InProcess(slots=options.concurrency, session_id=registered.session_id, on_end=state.end)
+        state.executor = self._executor(registered.session_id)
         log.info(
             "worker started", worker=options.name, session_id=str(registered.session_id), fenced=registered.fenced,
-            concurrency=options.concurrency, queues=len(state.queues), types=len(self.claiming.handlers),
+            concurrency=options.slots, processes=options.processes, queues=len(state.queues),
         )  # fmt: skip
+
+    def _executor(self, session_id: UUID) -> Executor:
+        options, state = self.state.options, self.state
+        if self.server is None:
+            return InProcess(slots=options.slots, session_id=session_id, on_end=state.end)
+        return Processes(
+            server=self.server,
+            count=options.processes,
+            slots=options.slots,
+            session_id=session_id,
+            on_end=state.end,
+            on_broken=state.break_off,
+            jobs_max=options.jobs_per_process,
+            memory_max=options.memory_per_process << 20,
+        )
+
+    def _refuse_strangers(self) -> None:
+        """Raise NotFound for a pool of what this worker does not serve."""
+        offered = self.state.options.types or handlers.types()
+        if missing := strangers(self.state.options.pools, self.state.queues, offered):
+            raise NotFound(f"--pool names {', '.join(sorted(missing))}: no queue or type that this worker serves.")
 
     async def _work(self) -> None:
         """One session: until drained, or Fenced."""
@@ -124,7 +161,7 @@ class Supervisor:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
-        parts = [self.claiming.run(), self.beating.run(), self.serving.run()]
+        parts = [*(claiming.run() for claiming in self.claiming), self.beating.run(), self.serving.run()]
         return parts if self.state.options.poll_only else [*parts, Listening(self.state).run()]
 
     async def _drained(self) -> None:
@@ -152,6 +189,11 @@ class Supervisor:
         await asyncio.sleep(RELEASE_PATIENCE)
         for run in runs:
             executor.abandon(run)
+        with contextlib.suppress(TimeoutError):  # an executor that is killed takes a moment to end
+            async with asyncio.timeout(KILL_PATIENCE):
+                while self.state.held:
+                    self.state.moved.clear()
+                    await self.state.moved.wait()
 
     async def _drop_all(self) -> None:
         """The session is over: nothing that runs here counts any more."""

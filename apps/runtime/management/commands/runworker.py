@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.errors import Refusal
 from apps.runtime.services import announce
 from apps.runtime.services.work import work
-from apps.runtime.supervisor import ExitCode, Options
+from apps.runtime.supervisor import ExitCode, Options, pool
 
 
 class Command(BaseCommand):
@@ -23,6 +23,14 @@ class Command(BaseCommand):
         add("--name", default=settings.WORKER_NAME, help="the worker's stable name")
         add("--concurrency", "-c", type=int, default=settings.CONCURRENCY, help="jobs at once")
         add("--processes", type=int, default=settings.PROCESSES, help="executors; 0 runs handlers in this process")
+        add(
+            "--jobs-per-process",
+            type=int,
+            default=settings.JOBS_PER_PROCESS,
+            help="then an executor is replaced; 0: never",
+        )
+        add("--memory-per-process", type=int, default=settings.MEMORY_PER_PROCESS, help="MiB, likewise")
+        add("--pool", action="append", default=[], help="name:slots=queue,queue or name:slots=type:TYPE; repeat")
         add("--lease", type=float, default=settings.LEASE_SECONDS, help="seconds of silence that cost the jobs")
         add("--heartbeat", type=float, default=None, help="seconds between heartbeats; a third of the lease")
         add("--poll-interval", type=float, default=settings.POLL_INTERVAL, help="seconds between looks")
@@ -30,11 +38,11 @@ class Command(BaseCommand):
         add("--code-version", default=settings.CODE_VERSION, help="shown with the worker; pyproject.toml's by default")
         add("--no-scheduler", action="store_true", default=settings.NO_SCHEDULER, help="run no scheduler loops here")
         add("--poll-only", action="store_true", default=settings.POLL_ONLY, help="do not LISTEN")
-        add("--burst", action="store_true", default=settings.BURST, help="end when there is nothing left to do")
-
         add("--health-file", default=settings.HEALTH_FILE, help="a file written each second while the worker is live")
         add("--health-port", type=int, default=settings.HEALTH_PORT, help="answer GET /livez and /readyz on this port")
         add("--health-seconds", type=float, default=settings.HEALTH_SECONDS, help="without progress, until not live")
+        add("--burst", action="store_true", default=settings.BURST, help="end when there is nothing left to do")
+
     def handle(self, **flags: Any) -> None:
         try:
             code = work(_options(flags))
@@ -51,6 +59,9 @@ def _options(flags: dict[str, Any]) -> Options:
         types=_split(flags["types"]) or tuple(settings.TYPES),
         concurrency=flags["concurrency"],
         processes=flags["processes"],
+        jobs_per_process=flags["jobs_per_process"],
+        memory_per_process=flags["memory_per_process"],
+        pools=pool.parse(flags["pool"] or settings.POOLS.split(";")),
         lease=lease,
         heartbeat=flags["heartbeat"] or min(settings.HEARTBEAT_SECONDS, lease / 3),
         poll_interval=flags["poll_interval"],
@@ -76,8 +87,9 @@ def _split(values: list[str]) -> tuple[str, ...]:
 def _refuse_nonsense(options: Options) -> None:
     faults = {
         "--concurrency must be between 1 and 10000": not 1 <= options.concurrency <= 10_000,
-        "--processes must be 0: handlers run inside the worker, executors of their own are not built yet": options.processes
-        != 0,
+        "--processes must be between 0 and 1000": not 0 <= options.processes <= 1000,
+        "--jobs-per-process must not be negative": options.jobs_per_process < 0,
+        "--memory-per-process must not be negative": options.memory_per_process < 0,
         "--lease must be at least 0.5": options.lease < 0.5,
         "--heartbeat must be shorter than half the lease": not 0 < options.heartbeat <= options.lease / 2,
         "--poll-interval must be positive": options.poll_interval <= 0,

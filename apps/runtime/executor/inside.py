@@ -1,0 +1,233 @@
+"""The executor's own process: an event loop and threads that run handlers, and the socket to the supervisor."""
+
+import asyncio
+import contextlib
+import faulthandler
+import fcntl
+import mmap
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Sequence
+from uuid import UUID
+
+import uvloop
+
+from apps import handlers
+from apps.jobs.engine.claim import Claim
+from apps.jobs.engine.heartbeat import Told as Progress
+from apps.jobs.engine.report import Ended
+from apps.runtime.executor import capture, frames
+from apps.runtime.executor.frames import Began, Done, Frame, Halt, Said, Serve, Start, Told
+from apps.runtime.executor.inprocess import InProcess
+from apps.runtime.executor.run import Run, Stop
+
+SAFE = 64  # our descriptors stand above this number: handlers that close low ones do not close ours
+CHUNK = 1 << 18
+TOLD_EVERY = 0.1  # seconds between two words about progress
+BOARD = struct.Struct("@Q")  # at the board's beginning: the last serial that began
+PAGE = mmap.PAGESIZE  # … and from here on, what faulthandler writes
+
+
+def main(line: socket.socket, board: int) -> None:
+    """Serve until the supervisor closes the line. Runs in the main thread of a new process."""
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    low = [null]
+    with contextlib.suppress(OSError):
+        while low[-1] < SAFE:
+            low.append(os.open(os.devnull, os.O_RDWR))
+    line, board = _raised(line), fcntl.fcntl(board, fcntl.F_DUPFD_CLOEXEC, SAFE)
+    os.lseek(board, PAGE, os.SEEK_SET)
+    faulthandler.enable(file=board)
+    faulthandler.register(signal.SIGUSR1, file=board, all_threads=True)
+    capture.install()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        inside = Inside(runner.get_loop(), line, mmap.mmap(board, PAGE))
+        for descriptor in low:
+            os.close(descriptor)
+        runner.run(inside.serve())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)  # threads of handlers that do not end keep nobody
+
+
+def _raised(line: socket.socket) -> socket.socket:
+    raised = socket.socket(fileno=fcntl.fcntl(line, fcntl.F_DUPFD_CLOEXEC, SAFE))
+    line.close()
+    raised.setblocking(False)
+    return raised
+
+
+class InsideRun(Run):
+    """What a handler says goes to the supervisor at once: a process that dies then has said it."""
+
+    __slots__ = ("inside",)
+
+    def __init__(self, frame: Start, inside: "Inside", handler: handlers.Handler) -> None:
+        claim = Claim(
+            job_id=frame.job_id,
+            queue_id=frame.queue_id,
+            type=frame.type,
+            payload=frame.payload,
+            attempt=frame.attempt,
+            max_attempts=frame.max_attempts,
+            fence=frame.fence,
+            generation=frame.generation,
+            deadline_at=frame.deadline_at,
+            limit_seconds=0.0,  # the supervisor's clock is the one that counts
+            workflow_id=frame.workflow_id,
+            request_id=frame.request_id,
+        )
+        super().__init__(claim, handler, frame.queue)
+        self.serial = frame.serial
+        self.inside = inside
+
+    def keep(self, message: str, level: str) -> None:
+        self.inside.write([Said(self.serial, message, level)])
+
+    def tell(self, told: Progress) -> None:
+        self.told = told
+        self.inside.wants_to_tell()
+
+
+class Inside:
+    def __init__(self, loop: asyncio.AbstractEventLoop, line: socket.socket, board: mmap.mmap) -> None:
+        self.loop, self.line, self.board = loop, line, board
+        self.closed = asyncio.Event()
+        self.coming = bytearray()
+        self.going = bytearray()
+        self.writing = threading.Lock()  # handlers' threads write too
+        self.runs: dict[int, InsideRun] = {}
+        self.ended: list[Frame] = []
+        self.executor: InProcess | None = None
+        self.telling = False
+
+    async def serve(self) -> None:
+        self.loop.add_reader(self.line, self._read)
+        await self.closed.wait()
+
+    # --- orders ---
+
+    def _read(self) -> None:
+        try:
+            data = self.line.recv(CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.loop.remove_reader(self.line)
+            self.closed.set()
+            return
+        self.coming += data
+        started = self._obey(list(frames.unpack(self.coming, frames.orders)))
+        began = [serial for serial in started if serial in self.runs]
+        if began or not self.ended:
+            self.ended.append(Began(began))  # whoever is silent is taken for blocked
+        self._flush()
+
+    def _obey(self, orders: list[Serve | Start | Halt]) -> list[int]:
+        """Carry out orders; answers the serials that were to start."""
+        halted = {order.serial: Stop(order.why) for order in orders if isinstance(order, Halt)}
+        started = []
+        for order in orders:
+            if isinstance(order, Start):
+                started.append(order.serial)
+                self._start(order, halted.get(order.serial))
+            elif isinstance(order, Halt):
+                run = self.runs.get(order.serial)
+                if run is not None and self.executor is not None:
+                    self.executor.stop(run, Stop(order.why))
+            else:
+                self._settle(order.session_id, order.slots)
+        return started
+
+    def _settle(self, session_id: UUID, slots: int) -> None:
+        self.executor = InProcess(slots=slots, session_id=session_id, on_end=self._on_end)
+
+    def _start(self, frame: Start, halted: Stop | None) -> None:
+        handler = handlers.find(frame.type)
+        if halted is not None or handler is None or self.executor is None:
+            self.ended.append(Done(frame.serial, "released"))  # nothing of it has begun
+            return
+        run = InsideRun(frame, self, handler)
+        self.runs[frame.serial] = run
+        BOARD.pack_into(self.board, 0, frame.serial)
+        self.executor.start(run)
+
+    # --- words ---
+
+    def _on_end(self, run: Run, ended: Ended | None) -> None:
+        self.runs.pop(run.serial, None)
+        if not self.ended:
+            self.loop.call_soon(self._flush)
+        if run.told:
+            self.ended.append(_told(run.serial, run.told))
+        if ended is None:
+            self.ended.append(Done(run.serial, None))
+        else:
+            self.ended.append(
+                Done(
+                    run.serial,
+                    ended.outcome,
+                    ended.result,
+                    ended.delay_ms,
+                    ended.error_class,
+                    ended.error_message,
+                    ended.traceback,
+                )
+            )
+
+    def _flush(self) -> None:
+        if self.ended:
+            ended, self.ended = self.ended, []
+            self.write(ended)
+
+    def wants_to_tell(self) -> None:
+        """From any thread: pass progress on soon, however often it is said."""
+        if not self.telling:
+            self.telling = True
+            self.loop.call_soon_threadsafe(self.loop.call_later, TOLD_EVERY, self._tell)
+
+    def _tell(self) -> None:
+        self.telling = False
+        told = []
+        for run in list(self.runs.values()):
+            if run.told:
+                told.append(_told(run.serial, run.told))
+                run.told = None
+        if told:
+            self.write(told)
+
+    def write(self, words: Sequence[Frame]) -> None:
+        """Send now what the socket takes, the rest when it takes more. From any thread."""
+        data = frames.pack(words)
+        with self.writing:
+            if not self.going:
+                data = data[self._sent(data) :]
+            if data:
+                if not self.going:
+                    self.loop.call_soon_threadsafe(self.loop.add_writer, self.line, self._write_rest)
+                self.going += data
+
+    def _write_rest(self) -> None:
+        with self.writing:
+            del self.going[: self._sent(self.going)]
+            if not self.going:
+                self.loop.remove_writer(self.line)
+
+    def _sent(self, data: bytes | bytearray) -> int:
+        try:
+            return self.line.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            return len(data)  # the supervisor is gone: nobody listens
+
+
+def _told(serial: int, told: Progress) -> Told:
+    return Told(serial, told.done, told.total, told.stage, told.note)

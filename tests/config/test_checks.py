@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.db.utils import OperationalError
 
 from apps.audit.checks import check_postgres, check_settings
@@ -92,10 +92,10 @@ def test_an_old_server_is_named(monkeypatch):
 def test_a_server_that_is_away_is_no_reason_to_refuse(monkeypatch):
     """A worker that is started in an outage waits for it."""
 
-    def away(self):
+    def away():
         raise OperationalError("the database system is starting up")
 
-    monkeypatch.setattr(type(connection), "check_database_version_supported", away)
+    monkeypatch.setattr(connections["default"], "check_database_version_supported", away)
     assert [found.id for found in check_postgres(databases=["default"])] == ["fencepost.W002"]
 
 

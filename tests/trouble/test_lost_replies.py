@@ -35,6 +35,7 @@ def outcomes(job) -> list[str]:
 
 
 def test_a_claim_whose_reply_is_lost_is_found_by_the_heartbeat_and_handed_back(site, between, one):
+    site.warm()
     one.mark()
     between.pause(DOWN)
     job = site.job("note")
@@ -49,6 +50,7 @@ def test_a_claim_whose_reply_is_lost_is_found_by_the_heartbeat_and_handed_back(s
 
 
 def test_a_report_whose_reply_is_lost_is_found_in_the_ledger(site, between, one):
+    site.warm()
     one.mark()
     job = site.runs(0.5)
     between.pause(DOWN)

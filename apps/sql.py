@@ -212,9 +212,12 @@ class Line(psycopg.AsyncConnection[Any]):
             self.doubt = True
 
 
-async def open_async() -> Line:
-    """An asynchronous connection, in autocommit: one statement is one transaction."""
-    line = await Line.connect(**{**dsn(), "autocommit": True})
+async def open_async(part: str = "") -> Line:
+    """An asynchronous connection, in autocommit: one statement is one transaction. `part` is said to the server."""
+    params = {**dsn(), "autocommit": True}
+    if part:
+        params["application_name"] = f"{params.get('application_name', '')} {part}".strip()
+    line = await Line.connect(**params)
     line.add_notice_handler(line.heed)
     return line
 

@@ -12,7 +12,7 @@ from apps.bench.services.chaos.run import chaos
 from apps.bench.services.workers import Stuck
 
 SEEDS = 10**6
-PROCESSES = (0, 0, 0)
+PROCESSES = (0, 2, 2)
 
 
 class Command(BaseCommand):

@@ -192,6 +192,13 @@ def find(type: str) -> Handler | None:
     return _registry.get(type)
 
 
+def with_aliases(types: Iterable[str]) -> tuple[str, ...]:
+    """These types and every other name their handlers have."""
+    found = {name: one for name in types if (one := find(name))}
+    names = [other for one in found.values() for other in (one.type, *one.aliases)]
+    return tuple(dict.fromkeys([*types, *names]))
+
+
 def types() -> list[str]:
     """Every type there is a handler for, old names included."""
     return sorted(_registry)

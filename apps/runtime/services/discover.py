@@ -1,17 +1,30 @@
 """Import `handlers.py` and `loops.py` of every installed app."""
 
+import traceback
 from collections.abc import Iterable
 from importlib import import_module
 
 from django.apps import apps
-from django.utils.module_loading import autodiscover_modules, module_has_submodule
+from django.utils.module_loading import module_has_submodule
 
+from apps.errors import Refusal
 from apps.handlers import Loop
 
 
 def handlers() -> None:
-    """Fill the registry. An error in an app's handlers.py is raised: half a worker would burn attempts."""
-    autodiscover_modules("handlers")
+    """Fill the registry. Raises a Refusal naming a module that does not import: half a worker would keep jobs waiting."""
+    for config in apps.get_app_configs():
+        if config.module is not None and module_has_submodule(config.module, "handlers"):
+            _import(f"{config.name}.handlers")
+
+
+def _import(name: str) -> None:
+    try:
+        import_module(name)
+    except (Exception, SystemExit) as error:
+        *_, last = traceback.extract_tb(error.__traceback__)
+        said = f"{type(error).__name__}: {error}"
+        raise Refusal(f"{name} cannot be imported: {said} ({last.filename}, line {last.lineno})") from error
 
 
 def loops(only: Iterable[str] = ()) -> list[Loop]:

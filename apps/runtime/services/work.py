@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import threading
+from dataclasses import replace
 
 import psycopg
 import structlog
@@ -28,6 +29,7 @@ def work(options: Options) -> ExitCode:
     unknown = [name for name in options.types if handlers.find(name) is None]
     if unknown:
         raise BadInput.at("--types", f"There is no handler for {', '.join(unknown)}.")
+    options = replace(options, types=handlers.with_aliases(options.types))
     if not handlers.types():
         raise BadInput("No installed app has a handlers.py with a handler in it.")
     _settle_memory()

@@ -8,6 +8,7 @@ import structlog
 from apps.errors import NotFound
 from apps.queues.engine.served import served
 from apps.runtime.supervisor.noticing import Noticing
+from apps.runtime.supervisor.schema import applied, refuse_older
 from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import Wire
 from apps.sql import Trouble, trouble
@@ -35,9 +36,10 @@ class Serving:
                     log.warning("queues not read", error=str(error).strip())
 
     async def look(self, *, patiently: bool = False) -> None:
-        """Read the list; patiently waits for a database that is away, until the worker is told to stop."""
+        """Read the list. Patiently: wait for a database that is away until told to stop, and refuse one that is too old."""
         names = list(self.state.options.queues)
         if patiently:
+            refuse_older(await self.wire.send_until_answered(applied.on, until=self.state.stopped))
             found = await self.wire.send_until_answered(
                 lambda connection: served.on(connection, names=names), until=self.state.stopped
             )

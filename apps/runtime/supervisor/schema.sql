@@ -1,0 +1,2 @@
+-- Which migrations this database has seen.
+SELECT applied.app, applied.name FROM django_migrations AS applied;

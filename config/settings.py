@@ -261,6 +261,7 @@ LEASE_SECONDS = env.float("LEASE_SECONDS", default=30.0)  # how long a silent se
 HEARTBEAT_SECONDS = env.float("HEARTBEAT_SECONDS", default=LEASE_SECONDS / 3)  # how often a session speaks
 POLL_INTERVAL = env.float("POLL_INTERVAL", default=1.0)  # seconds between looks when no wake-up came
 GRACE_SECONDS = env.float("GRACE_SECONDS", default=30.0)  # what a stopping worker leaves its jobs to finish
+CANCEL_GRACE_SECONDS = env.float("CANCEL_GRACE_SECONDS", default=5.0)  # until a cancelled handler is ended by force
 DEADLINE_GRACE_SECONDS = env.float("DEADLINE_GRACE_SECONDS", default=5.0)  # past a deadline, before the reaper acts
 NO_SCHEDULER = env.bool("NO_SCHEDULER", default=False)  # keep the scheduler's loops out of this worker
 POLL_ONLY = env.bool("POLL_ONLY", default=False)  # do not LISTEN: for transaction poolers

@@ -7,28 +7,13 @@ import asyncio
 import decimal
 import os
 import time
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from apps.handlers import Context, Discard, Retry, Snooze, handler
-from apps.sql import open_own
-
-
-@contextmanager
-def effect(ctx: Context):
-    """One row for a start; its end is filled in when the handler returns or raises."""
-    with open_own() as connection:
-        row = connection.execute(
-            "INSERT INTO effects (job, attempt, pid) VALUES (%s, %s, %s) RETURNING id",
-            (ctx.job_id, ctx.attempt, os.getpid()),
-        ).fetchone()
-        assert row
-        try:
-            yield
-        finally:
-            connection.execute("UPDATE effects SET ended_at = clock_timestamp() WHERE id = %s", row)
+from tests.workload import hostile  # noqa: F401 — its handlers register
+from tests.workload.effect import effect
 
 
 @handler("effect")

@@ -16,6 +16,7 @@ from apps.runtime.executor.frames import Done
 from apps.runtime.executor.outcome import collateral, crashed, stopped
 from apps.runtime.executor.run import OnEnd, Run, Stop
 
+ALONE_MAX = 16  # processes for one job each; more suspects at once share the others
 RELEASES_MAX = 3  # collateral releases after which a job runs alone
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before an executor that died without work is replaced
 WEIGH_EVERY = 1.0  # seconds between two looks at their memory
@@ -101,7 +102,7 @@ class Processes:
     # --- which one ---
 
     def _choose(self, run: Run) -> Child:
-        if _suspect(run) and sum(child.alone for child in self.children.values()) < max(2, self.count):
+        if _suspect(run) and sum(child.alone for child in self.children.values()) < ALONE_MAX:
             child = self._spawn()
             child.alone = True
             return child
@@ -219,8 +220,8 @@ class Processes:
         if child.guilty is not None:
             return collateral(run, self.session_id, "A job beside it had to be stopped by ending their process.")
         company = len(begun) - 1
-        if company and run.claim.attempt >= run.claim.max_attempts:
-            # Its last attempt, and more likely than not the fault of another: it runs once more, alone.
+        if company and run.claim.attempt >= run.claim.max_attempts and not run.claim.releases:
+            # Its last attempt, and more likely than not the fault of another: once, it runs again, alone.
             return collateral(run, self.session_id, "Its process died while other jobs ran in it.")
         return crashed(run, self.session_id, death, company, written)
 

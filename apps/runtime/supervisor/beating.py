@@ -16,7 +16,6 @@ from apps.runtime.supervisor.state import State
 from apps.runtime.supervisor.wire import LONGEST_PAUSE, Wire
 
 PROGRESS_EVERY = 1.0  # seconds; progress that changed is not kept waiting for the next heartbeat
-STOP_PATIENCE = 5.0  # seconds a cancelled handler is given before it is no longer waited for
 
 log = structlog.get_logger("fencepost.worker")
 
@@ -102,7 +101,7 @@ class Beating:
             return
         log.info("job told to stop", job_id=str(run.claim.job_id), why=why.value, request_id=run.claim.request_id)
         executor.stop(run, why)
-        asyncio.get_running_loop().call_later(STOP_PATIENCE, executor.abandon, run)
+        asyncio.get_running_loop().call_later(self.state.options.cancel_grace, executor.abandon, run)
 
     def _suspect(self, answer: Beat, begun: int) -> None:
         """Release jobs the session holds and the worker does not know: the reply to their claim was lost.

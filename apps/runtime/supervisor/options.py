@@ -28,6 +28,7 @@ class Options:
     heartbeat: float = 10.0
     poll_interval: float = 1.0
     grace: float = 30.0
+    cancel_grace: float = 5.0  # until a cancelled handler is ended by force
     scheduler: bool = True
     poll_only: bool = False
     burst: bool = False

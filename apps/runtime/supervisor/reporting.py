@@ -17,6 +17,7 @@ from apps.runtime.supervisor.wire import Wire
 from apps.sql import Trouble, trouble
 
 BATCH = 500
+LINES_EVERY = 1.0  # seconds
 REFUSED = "ReportRefused"
 
 log = structlog.get_logger("fencepost.worker")
@@ -44,6 +45,12 @@ class Reporting:
             await self.state.has_ended.wait()
             self.state.has_ended.clear()
             await self.flush()
+
+    async def pass_lines_on(self) -> None:
+        """Send what handlers have said while they run, until cancelled: whoever watches need not wait for the end."""
+        while True:
+            await asyncio.sleep(LINES_EVERY)
+            await self._keep_lines([line for run in list(self.state.held.values()) for line in run.take_lines()])
 
     async def flush(self) -> None:
         """Report everything that has ended by now."""

@@ -161,7 +161,12 @@ class Supervisor:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _parts(self) -> list[Coroutine[Any, Any, None]]:
-        parts = [*(claiming.run() for claiming in self.claiming), self.beating.run(), self.serving.run()]
+        parts = [
+            *(claiming.run() for claiming in self.claiming),
+            self.beating.run(),
+            self.serving.run(),
+            self.reporting.pass_lines_on(),
+        ]
         return parts if self.state.options.poll_only else [*parts, Listening(self.state).run()]
 
     async def _drained(self) -> None:

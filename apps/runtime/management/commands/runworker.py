@@ -35,6 +35,9 @@ class Command(BaseCommand):
         add("--heartbeat", type=float, default=None, help="seconds between heartbeats; a third of the lease")
         add("--poll-interval", type=float, default=settings.POLL_INTERVAL, help="seconds between looks")
         add("--grace", type=float, default=settings.GRACE_SECONDS, help="seconds a stopping worker's jobs have")
+        add(
+            "--cancel-grace", type=float, default=settings.CANCEL_GRACE_SECONDS, help="what a cancelled job has to stop"
+        )
         add("--code-version", default=settings.CODE_VERSION, help="shown with the worker; pyproject.toml's by default")
         add("--no-scheduler", action="store_true", default=settings.NO_SCHEDULER, help="run no scheduler loops here")
         add("--poll-only", action="store_true", default=settings.POLL_ONLY, help="do not LISTEN")
@@ -66,6 +69,7 @@ def _options(flags: dict[str, Any]) -> Options:
         heartbeat=flags["heartbeat"] or min(settings.HEARTBEAT_SECONDS, lease / 3),
         poll_interval=flags["poll_interval"],
         grace=flags["grace"],
+        cancel_grace=flags["cancel_grace"],
         scheduler=not flags["no_scheduler"],
         poll_only=flags["poll_only"],
         burst=flags["burst"],
@@ -94,6 +98,7 @@ def _refuse_nonsense(options: Options) -> None:
         "--heartbeat must be shorter than half the lease": not 0 < options.heartbeat <= options.lease / 2,
         "--poll-interval must be positive": options.poll_interval <= 0,
         "--grace must not be negative": options.grace < 0,
+        "--cancel-grace must not be negative": options.cancel_grace < 0,
     }
     for fault, holds in faults.items():
         if holds:

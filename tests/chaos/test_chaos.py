@@ -69,6 +69,7 @@ def test_a_site_under_faults_keeps_its_word(place):
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.skipif(SHORT, reason="the verdict has a test of its own")
 def test_a_run_in_which_nothing_bites_fails(place):
     """Workers without executors have none that could be killed."""
     process = start(place, "--faults", "kill-executor", "--processes", "0", "--seconds", "2")
@@ -78,7 +79,7 @@ def test_a_run_in_which_nothing_bites_fails(place):
     assert told["wrong"] == ["no fault bit"]
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [signal.SIGTERM] if SHORT else [signal.SIGINT, signal.SIGTERM])
 def test_what_it_started_ends_with_it_when_it_is_interrupted(place, ending):
     process = start(place, "--faults", "stop-server", "--seconds", "600")
     assert process.stderr

@@ -75,10 +75,12 @@ def kill_web(stage: Stage, dice: Random) -> int:
 
 @fault("freeze-worker", one=True)
 def freeze_worker(stage: Stage, dice: Random) -> int:
-    """SIGSTOP a worker and its executors past the lease, then SIGCONT: a zombie that wakes up."""
+    """SIGSTOP a worker past the lease, with its executors or without them, then SIGCONT: a zombie that wakes up."""
     victim, began = stage.busy(dice), time.time()
     running = stage.diary.running(victim.boot)
     frozen = family(victim.process.pid) if victim.process is not None else set()
+    if victim.process is not None and dice.random() < 0.5:
+        frozen = {victim.process.pid}  # its executors go on, and it has something to report when it wakes up
     try:
         _send(frozen, signal.SIGSTOP)
         stage.hold(stage.lease + 2.5 + dice.uniform(0, 1.5))

@@ -28,6 +28,7 @@ from tests.trouble import servers
 from tests.trouble.servers import PASSWORD, ROLE, Server
 
 SHORT = os.environ.get("SHORT") == "1"
+long_only = pytest.mark.skipif(SHORT, reason="only in the long form")
 LEASE = 2.0
 QUICK = ("--lease", str(LEASE), "--poll-interval", "0.2")
 SOON = 30.0  # seconds in which a worker is back after its database

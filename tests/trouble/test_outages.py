@@ -8,7 +8,7 @@ import pytest
 from apps.jobs.models import Attempt
 from apps.jobs.states import JobState
 from tests.processes import final, until
-from tests.trouble.conftest import LEASE, SHORT, SOON, come_back, poll
+from tests.trouble.conftest import LEASE, SHORT, SOON, come_back, long_only, poll
 
 pytestmark = pytest.mark.chaos
 
@@ -80,7 +80,7 @@ def test_a_password_that_is_changed_and_changed_back(site, hands):
     site.ran_once(running)
 
 
-@pytest.mark.parametrize("table", ["jobs_job", "queues_queue"])
+@pytest.mark.parametrize("table", [pytest.param("jobs_job", marks=long_only), "queues_queue"])
 def test_a_claim_loop_that_hangs_on_a_lock_is_not_live_until_it_turns_again(site, hands, table):
     """A process that merely exists does not count; one whose heart still beats does not either."""
     until(lambda: all(one.probe("/livez")[0] == 200 for one in hands))
@@ -99,6 +99,7 @@ def test_a_claim_loop_that_hangs_on_a_lock_is_not_live_until_it_turns_again(site
     come_back(site, hands)
 
 
+@long_only
 def test_workers_stay_live_while_the_database_is_away(site, hands):
     seen: set[int] = set()
     stop = threading.Event()

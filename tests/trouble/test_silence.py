@@ -13,7 +13,7 @@ import pytest
 from apps.jobs.states import JobState
 from tests.processes import final, until
 from tests.proxy import proxy
-from tests.trouble.conftest import come_back, hand
+from tests.trouble.conftest import come_back, hand, long_only
 
 pytestmark = pytest.mark.chaos
 
@@ -113,6 +113,7 @@ def away() -> Iterator[Away]:
         subprocess.run(["ip", "netns", "del", place.name], check=False, capture_output=True, timeout=10)
 
 
+@long_only
 def test_packets_that_vanish_are_noticed_and_the_job_of_the_silent_runs_elsewhere(site, tmp_path):
     if os.geteuid() != 0 or not (shutil.which("nft") and shutil.which("ip")):
         pytest.skip("NOT TESTED, dropped packets: needs root, ip and nft")

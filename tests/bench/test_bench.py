@@ -29,6 +29,16 @@ KEYS = {
     "cost": {"run_wal_bytes", "run_commits", "run_db_ms", "enqueue_wal_bytes", "relay_wal_bytes"},
     "latency": {"p50_ms", "p95_ms", "p99_ms"},
     "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
+    "recovery": {"lease_seconds", "worker_seconds", "executor_seconds"},
+    "soak": {
+        "supervisor_ratio",
+        "executors_ratio",
+        "supervisor_mb",
+        "executors_mb",
+        "threads",
+        "files",
+        "connections",
+    },
 }
 
 

@@ -13,6 +13,8 @@ from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
 from apps.bench.services.figures import as_text
 from apps.bench.services.latency import latency
+from apps.bench.services.recovery import recovery
+from apps.bench.services.soak import soak
 from apps.bench.services.workers import Stuck
 
 BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
@@ -21,6 +23,8 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "cost": cost,
     "latency": latency,
     "claim-scale": claim_scale,
+    "recovery": recovery,
+    "soak": soak,
 }
 
 

@@ -233,3 +233,8 @@ def new_ids(ctx: Context, payload: Any) -> list[str]:
     made = [str(uuid7()) for _ in range(100)]
     time.sleep(payload["seconds"])
     return made
+
+
+@handler("speak.long")
+def speak_long(ctx: Context, payload: Any) -> None:
+    print("x" * payload)

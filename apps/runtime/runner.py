@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import random
 import time
-from typing import Any
 
 import psycopg
 import structlog
@@ -12,10 +11,12 @@ from django.db import Error as DjangoError
 from django.db import close_old_connections
 
 from apps.handlers import Loop
-from apps.sql import Trouble, open_async, trouble
+from apps.sql import Line, Trouble, bounded, open_async, trouble
 
 JITTER = 0.1
 PAUSE_MAX = 5.0
+LONGEST = 60.0  # seconds a turn on a connection of its own may take: a peer that fell silent must not keep it for ever
+REMIND = 30.0  # seconds between two lines that say the database is away, whichever loop finds it so
 
 log = structlog.get_logger("fencepost.scheduler")
 
@@ -25,6 +26,7 @@ class Runner:
 
     def __init__(self, loops: list[Loop]) -> None:
         self.loops = loops
+        self.said_at = -REMIND
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -33,13 +35,13 @@ class Runner:
                 tasks.create_task(self._keep(loop), name=loop.name)
 
     async def _keep(self, loop: Loop) -> None:
-        connection: psycopg.AsyncConnection[Any] | None = None
+        connection: Line | None = None
         pause = 0.0
         try:
             while True:
                 try:
                     if connection is None and inspect.iscoroutinefunction(loop.run):
-                        connection = await open_async()
+                        connection = await open_async("loops")
                     wait = await self._turn(loop, connection)
                     pause = 0.0
                 except (psycopg.Error, DjangoError, OSError) as error:
@@ -54,11 +56,12 @@ class Runner:
             if connection is not None:
                 await connection.close()
 
-    async def _turn(self, loop: Loop, connection: psycopg.AsyncConnection[Any] | None) -> float:
+    async def _turn(self, loop: Loop, connection: Line | None) -> float:
         """Run once; answers how long to wait before the next time."""
         began = time.monotonic()
         if connection is not None:
-            asked = await loop.run(connection)
+            async with bounded(connection, LONGEST):
+                asked = await loop.run(connection)
         else:
             asked = await asyncio.to_thread(_on_django, loop)
         if (took := time.monotonic() - began) > max(5 * loop.seconds, 5):
@@ -69,7 +72,8 @@ class Runner:
         text = str(error).strip()
         if trouble(error) is Trouble.FATAL:
             log.error("loop failed", loop=loop.name, error=text, exc_info=error)
-        else:
+        elif time.monotonic() - self.said_at >= REMIND:
+            self.said_at = time.monotonic()
             log.warning("loop waits for the database", loop=loop.name, error=text)
 
 

@@ -4,12 +4,12 @@ import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import psutil
 from django.conf import settings
 
 from apps.bench.services.drain import backlog, finished
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.ground import Ground, ground
-from apps.bench.services.processes import family, files, memory, threads
 from apps.bench.services.records import Records, records
 from apps.bench.services.workers import Worker, wait, wait_ready, workers
 from apps.sql import Statement
@@ -62,12 +62,14 @@ def _after(here: Ground, jobs: int, lines: Records, running: list[Worker]) -> He
     return _held(here, running[0].process.pid)
 
 
-def _held(here: Ground, supervisor: int) -> Held:
-    pids = family(supervisor)
+def _held(here: Ground, pid: int) -> Held:
+    supervisor = psutil.Process(pid)
+    executors = supervisor.children(recursive=True)  # the fork server too
+    everybody = [supervisor, *executors]
     return Held(
-        supervisor_mb=memory(supervisor) / MB,
-        executors_mb=sum(memory(pid) for pid in pids - {supervisor}) / MB,
-        threads=sum(map(threads, pids)),
-        files=sum(map(files, pids)),
+        supervisor_mb=supervisor.memory_info().rss / MB,
+        executors_mb=sum(one.memory_info().rss for one in executors) / MB,
+        threads=sum(one.num_threads() for one in everybody),
+        files=sum(one.num_fds() for one in everybody),
         connections=_connections(name=here.name, application=settings.DB_APPLICATION_NAME)[0],
     )

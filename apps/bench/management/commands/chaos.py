@@ -2,7 +2,7 @@
 
 import json
 import random
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -48,7 +48,11 @@ class Command(BaseCommand):
 
 
 def _named(text: str) -> list[Fault]:
-    return [FAULTS[name.strip()] for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in FAULTS]
+    if unknown:
+        raise ArgumentTypeError(f"there is no fault {', '.join(unknown)}; --list-faults names them")
+    return [FAULTS[name] for name in names]
 
 
 def _numbers(text: str) -> tuple[int, ...]:

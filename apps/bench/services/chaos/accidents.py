@@ -6,12 +6,13 @@ import time
 from contextlib import suppress
 from random import Random
 
-from apps.bench.services.chaos.crew import SCHEDULER, WEB, WORKER
+import psutil
+
+from apps.bench.services.chaos.crew import SCHEDULER, WEB, WORKER, Member
 from apps.bench.services.chaos.proxy import DOWN
 from apps.bench.services.chaos.registry import fault
 from apps.bench.services.chaos.stage import Stage
 from apps.bench.services.chaos.work import HOSTILE
-from apps.bench.services.processes import family
 
 SUPERSEDED, SUPERSEDED_WITHIN = 3, 20.0  # the exit status of a worker whose name was taken, and seconds until then
 SECOND = 1000  # boots of a second process are counted from here on
@@ -78,9 +79,8 @@ def freeze_worker(stage: Stage, dice: Random) -> int:
     """SIGSTOP a worker past the lease, with its executors or without them, then SIGCONT: a zombie that wakes up."""
     victim, began = stage.busy(dice), time.time()
     running = stage.diary.running(victim.boot)
-    frozen = family(victim.process.pid) if victim.process is not None else set()
-    if victim.process is not None and dice.random() < 0.5:
-        frozen = {victim.process.pid}  # its executors go on, and it has something to report when it wakes up
+    # Where its executors go on, it has something to report when it wakes up.
+    frozen = _family(victim, whole=dice.random() < 0.5)
     try:
         _send(frozen, signal.SIGSTOP)
         stage.hold(stage.lease + 2.5 + dice.uniform(0, 1.5))
@@ -88,6 +88,15 @@ def freeze_worker(stage: Stage, dice: Random) -> int:
         _send(frozen, signal.SIGCONT)
     stage.strike("freeze-worker", began, victim.boot)
     return len(running)
+
+
+def _family(member: Member, *, whole: bool) -> set[int]:
+    if member.process is None:
+        return set()
+    with suppress(psutil.NoSuchProcess):
+        descendants = psutil.Process(member.process.pid).children(recursive=True) if whole else []
+        return {member.process.pid, *(one.pid for one in descendants)}
+    return set()
 
 
 def _send(pids: set[int], number: signal.Signals) -> None:

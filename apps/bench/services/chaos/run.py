@@ -152,6 +152,8 @@ def _verdict(told: dict[str, Any], bites: dict[str, int], stage: Stage, *, drain
     if not told["completed"]:
         wrong.append("nothing was completed")
     wrong += [f"ended by itself: {end}" for end in stage.crew.ends if end.rpartition(" ")[2] not in FINE_ENDS]
+    if stage.shop.asked["500"]:
+        wrong.append(f"the site answered 500: {stage.shop.asked['500']} times")
     return {"wrong": wrong, "ok": not wrong}
 
 

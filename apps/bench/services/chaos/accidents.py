@@ -18,7 +18,7 @@ SUPERSEDED, SUPERSEDED_WITHIN = 3, 20.0  # the exit status of a worker whose nam
 SECOND = 1000  # boots of a second process are counted from here on
 
 
-@fault("kill-worker", one=True)
+@fault("kill-worker", one=True, brief=True)
 def kill_worker(stage: Stage, dice: Random) -> int:
     """kill -9 a worker that runs jobs."""
     return _kill_busy(stage, dice)
@@ -31,7 +31,7 @@ def _kill_busy(stage: Stage, dice: Random) -> int:
     return len(stage.diary.running(victim.boot))
 
 
-@fault("kill-executor", one=True)
+@fault("kill-executor", one=True, brief=True)
 def kill_executor(stage: Stage, dice: Random) -> int:
     """kill -9 an executor that runs jobs."""
     found = [
@@ -50,7 +50,7 @@ def kill_executor(stage: Stage, dice: Random) -> int:
     return sum(one.pid == line.pid for one, _ in found)
 
 
-@fault("kill-scheduler", one=True)
+@fault("kill-scheduler", one=True, brief=True)
 def kill_scheduler(stage: Stage, dice: Random) -> int:
     """kill -9 a scheduler."""
     victim = dice.choice(stage.crew.of(SCHEDULER))

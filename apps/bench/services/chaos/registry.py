@@ -15,14 +15,15 @@ class Fault:
     says: str
     strike: Strikes
     one: bool  # strikes one process, and says itself which
+    brief: bool  # takes no time, and so may strike in the middle of another
 
 
 FAULTS: dict[str, Fault] = {}
 
 
-def fault(name: str, *, one: bool = False) -> Callable[[Strikes], Strikes]:
+def fault(name: str, *, one: bool = False, brief: bool = False) -> Callable[[Strikes], Strikes]:
     def register(strike: Strikes) -> Strikes:
-        FAULTS[name] = Fault(name, str(strike.__doc__).partition("\n")[0], strike, one)
+        FAULTS[name] = Fault(name, str(strike.__doc__).partition("\n")[0], strike, one, brief)
         return strike
 
     return register

@@ -41,6 +41,7 @@ ACTOR = Actor(name="manage.py chaos")
 CUSTOMERS, PACE = 2, 0.12  # how many, and seconds between two requests of one
 LEASE = 2.0
 READY_WITHIN, DRAINED_WITHIN = 60.0, 90.0
+TOGETHER = 0.3  # how often a brief fault strikes in the middle of another
 REST = (0.1, 0.8)  # seconds between two faults
 FINE_ENDS = {"0", "-9", "-15", "3", "42"}  # told to, killed, superseded, a hostile handler
 
@@ -78,19 +79,26 @@ def chaos(
 
 
 def _storm(stage: Stage, faults: Sequence[Fault], seed: int, seconds: float, say: Say) -> dict[str, int]:
-    """Phase A: every fault once in a shuffled order, then again in another, with a rest between two."""
+    """Phase A: every fault once in a shuffled order, then again in another; now and then a brief one within a long."""
     dice, began = random.Random(f"{seed}/faults"), time.monotonic()  # noqa: S311
     bites: Counter[str] = Counter({fault.name: 0 for fault in faults})
-    deck: list[Fault] = []
-    while time.monotonic() < began + seconds and faults:
-        deck = deck or dice.sample(list(faults), len(faults))
-        fault, own = deck.pop(), random.Random(dice.random())  # noqa: S311
+    deck, brief = list[Fault](), [fault for fault in faults if fault.brief]
+
+    def strike(fault: Fault, own: random.Random) -> None:
         struck, started = time.time(), time.monotonic() - began
         bit = fault.strike(stage, own)
         if not fault.one:
             stage.strike(fault.name, struck, None)
         bites[fault.name] += bit
         say(f"{started:6.1f} s  {fault.name:<20} {time.time() - struck:4.1f} s  bit {bit}")
+
+    while time.monotonic() < began + seconds and faults:
+        deck = deck or dice.sample(list(faults), len(faults))
+        fault, own = deck.pop(), random.Random(dice.random())  # noqa: S311
+        second = own.choice(brief) if brief and own.random() < TOGETHER else None
+        stage.aside = [lambda: strike(second, own)] if second else []  # noqa: B023 - taken back before the next
+        strike(fault, own)
+        stage.aside = []
         stage.hold(own.uniform(*REST))
     stage.hold(max(0.0, began + seconds - time.monotonic()))
     return dict(bites)

@@ -18,6 +18,7 @@ from apps.bench.services.workers import Stuck
 
 LOOK_EVERY = 0.05  # seconds
 BUSY_WITHIN = 3.0  # seconds to find a worker with something to lose
+LONG = 0.5  # seconds a fault must be held to have another strike in its middle
 GRACE = 2.0  # seconds a worker that is told to stop leaves its jobs
 
 
@@ -33,12 +34,16 @@ class Stage:
     shop: Shop
     diary: Diary
     strikes: list[Strike] = field(default_factory=list)
+    aside: list[Callable[[], None]] = field(default_factory=list)
 
     # --- time ---
 
     def hold(self, seconds: float) -> None:
-        """Let time pass, and start again who ended."""
-        self.until(lambda: False, within=seconds)
+        """Let time pass, and start again who ended. What waits aside strikes in the middle."""
+        self.until(lambda: False, within=seconds / 2)
+        if self.aside and seconds > LONG:
+            self.aside.pop()()
+        self.until(lambda: False, within=seconds / 2)
 
     def until(self, holds: Callable[[], bool], *, within: float) -> bool:
         end = time.monotonic() + within

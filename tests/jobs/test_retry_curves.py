@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from apps.audit.models import Outbox
 from apps.jobs import services
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import RetryPolicyFactory
@@ -39,14 +40,14 @@ def follow(queue):
     return give
 
 
-def wait_after(n, queue, session, *, outcome="retryable_error", **fields) -> float:
+def wait_after(n, queue, session, *, outcome="retryable_error", state="retry_wait", **fields) -> float:
     """The milliseconds a job waits after its n-th attempt."""
     job_id = enqueue(queue, max_attempts=1000, **fields)
     as_if_tried(job_id, n - 1)
     taken = take_one(session, queue)
     assert (taken.job_id, taken.attempt) == (job_id, n)
     [done] = finish(session, taken, outcome=outcome)
-    assert done.state == "retry_wait"
+    assert done.state == state
     assert look(job_id).run_at == done.run_at
     return wait_of(done) / timedelta(milliseconds=1)
 
@@ -72,7 +73,21 @@ def test_the_largest_base_and_ceiling_are_no_trouble(queue, session, follow):
 
 def test_a_base_of_nothing_is_no_wait(queue, session, follow):
     follow(kind="exponential", base_delay_ms=0)
-    assert wait_after(5, queue, session) == 0
+    assert wait_after(5, queue, session, state="queued") == 0
+
+
+def test_what_is_due_already_is_told_as_queued_and_can_be_claimed(queue, session, follow):
+    """Nobody has to promote it: a crashed job with no back-off runs again at once."""
+    follow(kind="fixed", base_delay_ms=0)
+    job_id = enqueue(queue)
+    for outcome in ("crashed", "retryable_error"):
+        [done] = finish(session, take_one(session, queue), outcome=outcome)
+        assert done.state == "queued"
+        [told] = Outbox.objects.order_by("-id")[:1]
+        assert (told.kind, told.state, told.job_ids) == ("job.queued", "queued", [job_id])
+    [later] = finish(session, take_one(session, queue), outcome="snoozed", delay_ms=0)
+    assert later.state == "queued"
+    assert take_one(session, queue).job_id == job_id
 
 
 def test_listed_intervals_mean_what_they_say_whatever_the_ceiling(queue, session, follow):

@@ -1,5 +1,7 @@
 -- End attempts, but only those whose fence, session and state still match; the ledger, the shelf and the
 -- event are written in the same statement. Rows that come back empty-handed are fenced (report_missing.sql).
+-- `id = ANY(ARRAY[…])` is an equality that leaves no way but the index on id: where dead rows fill the table and
+-- hardly one is alive, PostgreSQL takes it for tiny, and would read any index of it from end to end to join.
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 
 asked AS MATERIALIZED (
@@ -19,6 +21,7 @@ held AS MATERIALIZED (
         job.id, job.queue_id, job.fence, job.attempt, job.max_attempts, job.losses, job.max_losses, job.snoozes,
         job.max_snoozes, job.priority, job.ranked_aging, job.rank, job.run_at, job.started_at, job.deadline_at,
         job.cancel_requested_at, job.generation, job.has_dependents, job.session_id, job.retry_policy_id,
+        job.state AS found,
         asked.ledger_id, asked.result, asked.delay_ms, asked.error_class, asked.error_message, asked.traceback,
         asked.runtime,
         CASE
@@ -29,9 +32,9 @@ held AS MATERIALIZED (
             ELSE asked.outcome
         END AS outcome
     FROM asked
-    INNER JOIN jobs_job_live AS job ON asked.id = job.id
+    INNER JOIN jobs_job_live AS job ON job.id = ANY(ARRAY[asked.id])
     CROSS JOIN clock
-    WHERE job.fence = asked.fence AND job.session_id = asked.session_id AND job.state = 'running'
+    WHERE job.fence IS NOT DISTINCT FROM asked.fence AND job.session_id IS NOT DISTINCT FROM asked.session_id
     ORDER BY job.id
     FOR NO KEY UPDATE OF job
 ),
@@ -53,6 +56,7 @@ judged AS MATERIALIZED (
             ELSE 'retry_wait'
         END AS state
     FROM held
+    WHERE held.found = 'running'
 ),
 
 -- Ends that wake dependents need a second statement in the same transaction: left alone when asked to.
@@ -78,7 +82,9 @@ verdict AS MATERIALIZED (
 -- What goes on: when, and at which rank. Lost, crashed and released work keeps the rank it had.
 onward AS (
     SELECT
-        verdict.id, verdict.state, verdict.outcome, due.at,
+        verdict.id, verdict.outcome, due.at,
+        -- Nobody need promote what is due already.
+        CASE WHEN verdict.state IN ('retry_wait', 'scheduled') AND due.at <= clock.now THEN 'queued' ELSE verdict.state END AS state,
         -- A worker that hands a job back for its own reasons names none.
         verdict.error_class IS NOT NULL AS collateral,
         CASE
@@ -137,7 +143,7 @@ onward AS (
 ended AS (
     DELETE FROM jobs_job_live AS job
     USING verdict
-    WHERE job.id = verdict.id AND verdict.final
+    WHERE job.id = ANY(ARRAY[verdict.id]) AND verdict.final
     RETURNING
         job.id, job.queue_id, job.created_at, job.run_at, job.rank, job.ranked_aging, job.batch_id,
         job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
@@ -183,7 +189,7 @@ went_on AS (
         snoozes = job.snoozes + (onward.outcome = 'snoozed')::int,
         releases = job.releases + (onward.outcome = 'released' AND onward.collateral)::int
     FROM onward
-    WHERE job.id = onward.id
+    WHERE job.id = ANY(ARRAY[onward.id])
     RETURNING job.id, job.fence, onward.outcome, job.state, job.has_dependents, job.run_at
 ),
 
@@ -206,13 +212,15 @@ told AS (
     SELECT queue.project_id, fact.queue_id, 'job.' || fact.state, fact.state, fact.job_ids, fact.attempts, fact.errors
     FROM (
         SELECT
-            verdict.queue_id, verdict.state, array_agg(verdict.id) AS job_ids, array_agg(verdict.attempt) AS attempts,
+            verdict.queue_id, coalesce(onward.state, verdict.state) AS state,
+            array_agg(verdict.id) AS job_ids, array_agg(verdict.attempt) AS attempts,
             CASE
                 WHEN count(verdict.error_class) > 0
                     THEN array_agg(left(verdict.error_class || ': ' || verdict.error_message, 200))
             END AS errors
         FROM verdict
-        GROUP BY verdict.queue_id, verdict.state
+        LEFT JOIN onward ON verdict.id = onward.id
+        GROUP BY verdict.queue_id, coalesce(onward.state, verdict.state)
     ) AS fact
     INNER JOIN queues_queue AS queue ON fact.queue_id = queue.id
 )

@@ -75,7 +75,7 @@ class Reporting:
         if not ended:
             return
         rows = await self._send(ended)
-        await self._wake(rows)
+        await self._wake(rows, batch)
         if len(rows) == len(ended) and not self.talks:
             return
         known = {(row.job_id, row.fence): row for row in rows}
@@ -111,9 +111,12 @@ class Reporting:
                 return []
             return await self._send([_without_content(ended[0], error)])
 
-    async def _wake(self, rows: list[Reported]) -> None:
-        """Children that became claimable: this worker looks at once, the others are told."""
+    async def _wake(self, rows: list[Reported], batch: Batch) -> None:
+        """Children and jobs handed back that are claimable: this worker looks at once, the others are told."""
+        again = {(row.job_id, row.fence) for row in rows if row.state == JobState.QUEUED}
         queues = {queue_id for row in rows for queue_id in row.woke}
+        if again:
+            queues |= {run.claim.queue_id for run, _ in batch if (run.claim.job_id, run.claim.fence) in again}
         if queues:
             self.state.has_work.set()
             with contextlib.suppress(psycopg.Error, OSError):  # a hint: the poll finds them too

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class GrowthConfig(AppConfig):
+    name = "tests.deploy.growth"
+    label = "growth"

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class DeployConfig(AppConfig):
+    name = "tests.deploy.workload"
+    label = "deploy"

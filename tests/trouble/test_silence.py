@@ -26,10 +26,11 @@ def test_a_peer_that_falls_silent_is_noticed_and_costs_no_job(site, tmp_path):
         proxy("127.0.0.1", site.server.port) as between,
         hand(site, tmp_path, *LONG, by=site.via(between.port)) as one,
     ):
+        site.warm()
         running = site.runs(2.0)
         between.pause()
         silent_at = time.monotonic()
-        until(lambda: one.said().count("database does not answer") >= 2, what=one.said)
+        until(lambda: "wire=claims" in one.said() and "wire=beats" in one.said(), what=one.said)
         assert time.monotonic() - silent_at < NOTICED
         between.hang_up()
         between.resume()

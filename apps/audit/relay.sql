@@ -2,6 +2,7 @@
 -- one gets nothing. In READ COMMITTED a row that the relay before us has just moved is skipped by the DELETE.
 -- Consecutive facts of one project, kind, state, queue and second become one event of about a thousand jobs at
 -- most. They keep their order: whoever changes a job holds its row, so its facts stand in the order of its life.
+-- `after` spares the walk over facts that were moved and cannot be removed yet, see relay.py.
 WITH alone AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(hashtext('fencepost'), hashtext('relay')) AS mine
 ),
@@ -10,7 +11,9 @@ taken AS (
     DELETE FROM audit_outbox AS fact
     USING alone
     WHERE alone.mine
-      AND fact.id = ANY(ARRAY(SELECT old.id FROM audit_outbox AS old ORDER BY old.id LIMIT %(limit)s))
+      AND fact.id = ANY(ARRAY(
+          SELECT old.id FROM audit_outbox AS old WHERE old.id > %(after)s::bigint ORDER BY old.id LIMIT %(limit)s
+      ))
     RETURNING
         fact.id, fact.project_id, fact.queue_id, fact.at, fact.kind, fact.state, fact.job_ids, fact.attempts,
         fact.errors, fact.data, cardinality(fact.job_ids) AS jobs
@@ -95,4 +98,9 @@ told AS (
         ON counted.project_id = last.project_id
 )
 
-SELECT head.project_id, head.seq, (SELECT count(*) FROM taken) AS facts FROM head;
+SELECT
+    head.project_id, head.seq, all_taken.facts, all_taken.last_id,
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest,
+    pg_current_xact_id()::text::bigint AS own
+FROM head
+CROSS JOIN (SELECT count(*) AS facts, max(taken.id) AS last_id FROM taken) AS all_taken;

@@ -6,16 +6,17 @@ from threading import Barrier
 from uuid import uuid4
 
 import pytest
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from apps.audit import relay as module
 from apps.audit.models import Event, Head, Outbox
-from apps.audit.relay import relay, relay_on
+from apps.audit.relay import SETTLED, Place, relay, relay_on
 from apps.audit.tail.live import CHANNEL
 from apps.sql import listen, open_async
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import ProjectFactory, QueueFactory
+from tests.races.stage import aside
 
 pytestmark = pytest.mark.usefixtures("own_database")
 
@@ -182,3 +183,55 @@ async def test_from_a_loop_it_tells_those_who_listen(own_database):
         assert await relay_on(hand) == 1
         heard = [one.payload async for one in ears.notifies(timeout=5, stop_after=1)]
     assert heard == [str(project.pk)]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = 100.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def move(place):
+    """One statement of a relay that remembers its place; answers how many facts it moved."""
+    rows = module._relay(limit=module.LIMIT, pack=module.PACK, after=place.start())
+    if rows:
+        place.see(rows[0])
+    return rows[0].facts if rows else 0
+
+
+def newest():
+    return Outbox.objects.order_by("-id").values_list("id", flat=True)[0]
+
+
+def test_a_relay_begins_where_nothing_can_come_any_more(project):
+    clock = Clock()
+    place = Place(clock)
+    fact(project, uuid4())
+    first = newest()
+    assert (move(place), place.start()) == (1, 0)
+    fact(project, uuid4())
+    assert (move(place), place.start()) == (1, 0)  # not yet: an id may have been given out a moment ago
+    clock.at += SETTLED
+    fact(project, uuid4())
+    assert (move(place), place.start()) == (1, first)
+    clock.at += module.AFRESH
+    assert place.start() == 0
+
+
+def test_a_fact_that_commits_late_is_moved_before_what_follows_from_it(project):
+    """Its id is lower than those that were moved meanwhile; a relay that had passed it by would never come back."""
+    clock = Clock()
+    place = Place(clock)
+    job = uuid4()
+    with transaction.atomic():
+        fact(project, job, kind="job.enqueued")
+        for _ in range(4):
+            assert aside(lambda: (fact(project, uuid4(), kind="job.started"), move(place))[1]) == 1
+            clock.at += SETTLED
+        assert place.start() == 0
+    fact(project, job, kind="job.completed")
+    assert move(place) == 2
+    assert [event.kind for event in log(project) if job in event.job_ids] == ["job.enqueued", "job.completed"]
+    assert not Outbox.objects.exists()

@@ -18,7 +18,7 @@ INSERT INTO jobs_job_live (
     session_id, started_at, deadline_at, workflow_id, batch_id, unique_key
 )
 SELECT
-    md5('live' || n)::uuid, md5('queue' || (n %% 100 + 1))::uuid, now(), now() + (n - 25000) * interval '1 s', n, 5, 3, 100,
+    md5('live' || n)::uuid, md5('queue' || CASE n %% 100 WHEN 49 THEN 50 ELSE n %% 30 + 1 END)::uuid, now(), now() + (n - 25000) * interval '1 s', n, 5, 3, 100,
     CASE
         WHEN n %% 60 = 0 THEN 'running'
         WHEN n %% 10 = 1 THEN 'blocked'

@@ -21,7 +21,7 @@ from apps.audit.tail.read import heads
 from apps.errors import Refusal
 from apps.jobs.engine import log, prune, server
 from apps.jobs.engine.cancel import cancel
-from apps.jobs.engine.claim import claim
+from apps.jobs.engine.claim import claim, claim_in_turn
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.fenced import fenced
@@ -62,6 +62,7 @@ NOT_HERE = {
     "jobs/engine/list_jobs.sql": "read by pages: tests/api",
     "jobs/engine/wake.sql": "reads no table",
     "jobs/engine/server.sql": "reads no table",
+    "jobs/engine/claim_turn.sql": "reads no table",
 }
 
 type Plans = dict[str, list[dict[str, Any]]]
@@ -142,6 +143,7 @@ def _live(queue: Any) -> None:
         session_id=queue.session_id, queues=queues, offers={"ping": None, "pong": 1000, "none": None}, limit=50
     ).jobs
     assert len(queue.claims) == 50
+    claim_in_turn(session_id=queue.session_id, queues=queues, offers={"ping": None}, limit=0)
 
 
 def _end(queue: Any) -> None:

@@ -1,16 +1,22 @@
 """Hand queued jobs to a session, each under a new fence."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
 
-from apps.sql import Statement
+from apps.sql import Statement, Steps, Verb
 
 SPARE = 10  # candidates beyond the limit: rows that other claimers lock are skipped
+LOWEST = -(2**63)  # no rank is lower
+SLOW = 0.01  # seconds of walking from which on claims start where the last one ended
+WALK_EVERY = 0.7  # … but for one that walks everything so often
+COUNT_EVERY = 10.0  # … and the database counts what a session runs only so often
 
 
 class Claim(NamedTuple):
@@ -38,19 +44,78 @@ class Claimed:
 
     jobs: list[Claim]
     candidates: int
+    walked: float = field(
+        default=0.0, compare=False
+    )  # seconds until the first job was found, or until it was known that there is none
+    ends: Mapping[UUID, int] = field(default_factory=dict, compare=False)  # the rank at which it stopped in each queue
 
     @property
     def contended(self) -> bool:
         return not self.jobs and self.candidates > 0
 
 
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Where the lines of queues begin, and how many jobs the session holds (None: the database counts)."""
+
+    floors: Mapping[UUID, int] = field(default_factory=dict)
+    held: int | None = None
+
+
+class Walk:
+    """What one claimer knows from its last claims: a hint for the next one, given only while it pays.
+
+    As long as somebody holds an old snapshot, rows that have ended stay in the indexes, and a claim
+    walks over all of them to reach the first that waits. Once that takes long, a claim starts where
+    the last one ended; now and then it walks everything all the same: for what committed late, what
+    is more urgent and what another claimer let go. A claimer that offers other types has its own.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self.slow = False
+        self.floors: dict[UUID, int] = {}
+        self.walked_at = self.counted_at = -math.inf
+
+    def hint(self, held: int) -> Hint:
+        """For the next claim of a session that holds so many jobs."""
+        if not self.slow:
+            return _NO_HINT
+        count = self.now() - self.counted_at >= COUNT_EVERY
+        return Hint({} if self.due_in <= 0 else self.floors, None if count else held)
+
+    @property
+    def due_in(self) -> float:
+        """Seconds until everything is to be walked again."""
+        return self.walked_at + WALK_EVERY - self.now() if self.slow else math.inf
+
+    def see(self, hint: Hint, got: Claimed) -> None:
+        """Learn from a claim that was given this hint."""
+        if not hint.floors:
+            self.walked_at = self.now()
+            self.slow = got.walked > SLOW
+        if hint.held is None:
+            self.counted_at = self.now()
+        self.floors.update(got.ends)
+
+    def rest(self, got: Claimed) -> float:
+        """Seconds for which a claimer that walked far in vain leaves the database alone."""
+        return min(4 * got.walked, WALK_EVERY / 2) if self.slow and not got.jobs and got.walked > SLOW else 0.0
+
+
+_NO_HINT = Hint()
 _claim = Statement.beside(__file__, lambda *values: values)
+_turn = Statement.beside(__file__, lambda nothing: None, "claim_turn")
 
 
-def _params(session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int) -> dict[str, Any]:
+def _params(
+    session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int, hint: Hint
+) -> dict[str, Any]:
     return {
         "session_id": session_id,
         "queues": list(queues),
+        "floors": [hint.floors.get(queue_id, LOWEST) for queue_id in queues],
+        "held": hint.held,
         "types": list(offers),
         "timeouts_ms": list(offers.values()),
         "limit": limit,
@@ -59,18 +124,38 @@ def _params(session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int |
 
 
 def _answer(rows: list[tuple[Any, ...]]) -> Claimed:
-    jobs = [Claim(*values) for candidates, *values in rows if values[0] is not None]
-    return Claimed(jobs=jobs, candidates=rows[0][0])
+    jobs: list[Claim] = []
+    ends: dict[UUID, int] = {}
+    for _, _, rank, *values in rows:
+        if rank is not None:
+            jobs.append(job := Claim(*values))
+            ends[job.queue_id] = max(rank, ends.get(job.queue_id, rank))
+    return Claimed(jobs=jobs, candidates=rows[0][0], walked=rows[0][1], ends=ends)
 
 
-def claim(*, session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int) -> Claimed:
-    """Claim up to `limit` jobs of these queues and types for a live session.
+def claim(
+    *, session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int, hint: Hint = _NO_HINT
+) -> Claimed:
+    """Claim up to `limit` jobs of these queues (each named once) and types for a live session.
 
     `offers` maps each job type the session has a handler for to that handler's own time limit in
     milliseconds (None: the queue's). The database grants no more than the session's concurrency
-    leaves room for, and nothing to a session that is draining, fenced, ended or lapsed.
+    leaves room for, and nothing to a session that is draining, fenced, ended or lapsed. It counts what
+    it sees: of a session that claims twice at once, each may be given all the room (see claim_in_turn).
     """
-    return _answer(_claim(**_params(session_id, queues, offers, limit)))
+    return _answer(_claim(**_params(session_id, queues, offers, limit, hint)))
+
+
+def claim_steps(
+    *, session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int
+) -> Steps[Claimed]:
+    """The same for whoever cannot know that a session claims once at a time, such as the remote workers' door."""
+    yield from _turn.ask(session_id=session_id)
+    rows = yield from _claim.ask(**_params(session_id, queues, offers, limit, _NO_HINT))
+    return _answer(rows)
+
+
+claim_in_turn = Verb(claim_steps)
 
 
 async def claim_on(
@@ -80,6 +165,7 @@ async def claim_on(
     queues: Sequence[UUID],
     offers: Mapping[str, int | None],
     limit: int,
+    hint: Hint = _NO_HINT,
 ) -> Claimed:
     """The same from a worker, in one round trip."""
-    return _answer(await _claim.on(connection, **_params(session_id, queues, offers, limit)))
+    return _answer(await _claim.on(connection, **_params(session_id, queues, offers, limit, hint)))

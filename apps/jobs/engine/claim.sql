@@ -1,12 +1,17 @@
 -- Hand queued jobs to one session, most urgent first and queue by queue in turn, each under a new fence.
 -- Nobody waits: a row that someone else is taking is skipped. The commit is asynchronous: a claim that a
 -- crash forgets has only re-queued its jobs, and the fence grows by the clock all the same.
+-- `floors` and `held` are hints of a session that has just claimed (claim.py, Walk): where each queue's line began
+-- then, and how many jobs it holds. They spare the walk over rows that have ended and cannot be removed yet.
 WITH holder AS MATERIALIZED (
     SELECT
         session.id,
-        session.concurrency - (
-            SELECT count(*) FROM jobs_job_live AS mine
-            WHERE mine.session_id = %(session_id)s::uuid AND mine.state = 'running'
+        session.concurrency - coalesce(
+            %(held)s::bigint,
+            (
+                SELECT count(*) FROM jobs_job_live AS mine
+                WHERE mine.session_id = %(session_id)s::uuid AND mine.state = 'running'
+            )
         ) AS room,
         set_config('synchronous_commit', 'off', TRUE) AS quick
     FROM workers_session AS session
@@ -18,10 +23,10 @@ WITH holder AS MATERIALIZED (
 ),
 
 line AS MATERIALIZED (
-    SELECT queue.id, queue.project_id, queue.timeout_ms
-    FROM queues_queue AS queue
-    WHERE queue.id = ANY(%(queues)s::uuid [])
-      AND (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
+    SELECT queue.id, queue.project_id, queue.timeout_ms, asked.floor
+    FROM unnest(%(queues)s::uuid [], %(floors)s::bigint []) AS asked (id, floor)
+    INNER JOIN queues_queue AS queue ON asked.id = queue.id
+    WHERE (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
 ),
 
 offer AS MATERIALIZED (
@@ -38,6 +43,7 @@ heads AS MATERIALIZED (
             SELECT job.ctid AS place, job.id, job.rank
             FROM jobs_job_live AS job
             WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+              AND job.rank >= line.floor
             ORDER BY job.rank, job.id
             LIMIT %(reach)s
         ) AS lane
@@ -71,7 +77,8 @@ claimed AS (
     WHERE job.ctid = taken.place
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
-        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, taken.project_id
+        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.rank, job.started_at,
+        taken.project_id
 ),
 
 told AS (
@@ -82,7 +89,9 @@ told AS (
 )
 
 SELECT
-    seen.candidates, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
+    seen.candidates,
+    extract(EPOCH FROM coalesce(claimed.started_at, clock_timestamp()) - statement_timestamp())::float8 AS walked,
+    claimed.rank, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
     claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
     extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id,
     claimed.losses, claimed.releases

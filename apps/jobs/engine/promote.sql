@@ -12,7 +12,7 @@ promoted AS (
     UPDATE jobs_job_live AS job
     SET state = 'queued'
     FROM due
-    WHERE job.id = due.id AND job.state IN ('scheduled', 'retry_wait')
+    WHERE job.id = ANY(ARRAY[due.id]) AND job.state IN ('scheduled', 'retry_wait')
     RETURNING job.id, job.queue_id
 ),
 

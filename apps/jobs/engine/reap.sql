@@ -1,4 +1,5 @@
 -- What to take back: running jobs of sessions that are gone, and those past their deadline and its grace.
+-- They are found again by nothing but the index on id, as in report.sql.
 WITH found AS MATERIALIZED (
     SELECT job.id
     FROM jobs_job_live AS job
@@ -14,8 +15,8 @@ SELECT
     job.id, job.fence, job.session_id,
     job.session_id = ANY(%(gone)s::uuid []) AS lost
 FROM found
-INNER JOIN jobs_job_live AS job ON found.id = job.id
-WHERE job.state = 'running'
-ORDER BY job.id
+INNER JOIN jobs_job_live AS job ON job.id = ANY(ARRAY[found.id])
+WHERE job.state IS NOT DISTINCT FROM 'running'
+ORDER BY found.id
 LIMIT %(limit)s
 FOR NO KEY UPDATE OF job SKIP LOCKED;

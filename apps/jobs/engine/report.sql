@@ -35,7 +35,7 @@ held AS MATERIALIZED (
     INNER JOIN jobs_job_live AS job ON job.id = ANY(ARRAY[asked.id])
     CROSS JOIN clock
     WHERE job.fence IS NOT DISTINCT FROM asked.fence AND job.session_id IS NOT DISTINCT FROM asked.session_id
-    ORDER BY job.id
+    ORDER BY asked.id
     FOR NO KEY UPDATE OF job
 ),
 

@@ -12,7 +12,7 @@ import structlog
 
 from apps import handlers
 from apps.handlers import Handler
-from apps.jobs.engine.claim import Claim, Claimed, claim_on
+from apps.jobs.engine.claim import Claim, Claimed, Hint, Walk, claim_on
 from apps.jobs.engine.ready import ready
 from apps.runtime.executor import Run, Stop
 from apps.runtime.supervisor.pool import Pool, PoolSpec, queues_of, types_of
@@ -40,6 +40,7 @@ class Claiming:
         self.served: dict[UUID, str] | None = None  # what `queues` was chosen from
         self.queues: list[UUID] = []
         self.cursor = NOWHERE
+        self.walk = Walk()
         # Half at a time: while one half is being reported, the other is claimed and runs.
         self.at_most = max(1, math.ceil(pool.slots / 2))
         self.full = False  # the last claim got all it asked for: there is more
@@ -75,7 +76,8 @@ class Claiming:
             if state.options.burst and not state.held and all(one.empty for one in state.pools):
                 state.stop()
                 return
-            await self._wait(pool.has_work, state.options.poll_interval)
+            await asyncio.sleep(self.walk.rest(got))
+            await self._wait(pool.has_work, min(state.options.poll_interval, max(self.walk.due_in, 0)))
 
     async def _room(self) -> bool:
         """Wait for free slots; with work at hand, for enough of them to be worth a claim."""
@@ -101,16 +103,20 @@ class Claiming:
         queues = await self._queues()
         if not queues or not self.offers:
             return Claimed(jobs=[], candidates=0)
+        # Who leaves when there is nothing left must have looked everywhere.
+        hint = Hint() if state.options.burst else self.walk.hint(len(state.held))
         state.claims_begun += 1
         try:
-            return await self.wire.send(
+            got = await self.wire.send(
                 lambda connection: claim_on(
-                    connection, session_id=session_id, queues=queues, offers=self.offers, limit=limit
+                    connection, session_id=session_id, queues=queues, offers=self.offers, limit=limit, hint=hint
                 )
             )
         finally:
             state.claims_done += 1
             state.moved.set()
+        self.walk.see(hint, got)
+        return got
 
     async def _queues(self) -> list[UUID]:
         """The queues to claim from: all, or the next few that have work when there are many."""

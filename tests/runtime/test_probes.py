@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 from http.client import HTTPConnection
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,7 +20,7 @@ from apps.runtime.supervisor.wire import Wire
 from tests.processes import Process, until, worker
 
 
-def ask(port: int, path: str, method: str = "GET") -> tuple[int, dict]:
+def ask(port: int, path: str, method: str = "GET") -> tuple[int, dict[str, Any]]:
     connection = HTTPConnection("127.0.0.1", port, timeout=5)
     connection.request(method, path)
     answer = connection.getresponse()
@@ -30,7 +31,8 @@ def ask(port: int, path: str, method: str = "GET") -> tuple[int, dict]:
 def port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        found: int = probe.getsockname()[1]
+        return found
 
 
 def test_a_worker_answers_probes_until_it_ends(own_database, tmp_path, queue, port):

@@ -14,6 +14,9 @@ COMPILE := $(UV) pip compile -q --python-version 3.13 --generate-hashes --no-emi
 TESTERS ?= $(shell nproc 2>/dev/null || echo 2)
 args ?=
 
+# Compiled modules are kept: without them each of the processes that tests start compiles all it imports, for seconds.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
@@ -28,7 +31,7 @@ $(UV):
 
 .venv/.locked: requirements-dev.lock .python-version | $(UV)
 	@$(UV) venv -q --allow-existing --python '$(PYTHON)' .venv
-	$(UV) pip sync -q --python $(BIN)/python requirements-dev.lock
+	$(UV) pip sync -q --compile-bytecode --python $(BIN)/python requirements-dev.lock
 	touch $@
 
 .PHONY: lock

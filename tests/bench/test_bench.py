@@ -29,6 +29,7 @@ KEYS = {
     "cost": {"run_wal_bytes", "run_commits", "run_db_ms", "enqueue_wal_bytes", "relay_wal_bytes"},
     "latency": {"p50_ms", "p95_ms", "p99_ms"},
     "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
+    "snapshot": {"free_per_second", "held_per_second", "ratio", "p50_ms", "p95_ms", "p99_ms"},
     "recovery": {"lease_seconds", "worker_seconds", "executor_seconds"},
     "soak": {
         "supervisor_ratio",
@@ -68,7 +69,7 @@ def databases(server: psycopg.Connection, pid: int) -> list[str]:
 
 @pytest.mark.parametrize("what", KEYS)
 def test_it_prints_its_figures_and_drops_its_database(server, what):
-    process = start(what, "--jobs", "200", "--rounds", "1", "--json")
+    process = start(what, "--jobs", "200", "--rounds", "1", "--seconds", "2", "--json")
     out, err = process.communicate(timeout=180)
     assert process.returncode == 0, err
     printed = json.loads(out)

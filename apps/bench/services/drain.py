@@ -17,7 +17,9 @@ JOBS, CONCURRENCY = 30_000, 200
 _unfinished = Statement("SELECT EXISTS (SELECT FROM jobs_job_live)", bool)
 
 
-def drain(*, jobs: int | None, concurrency: int | None, processes: int, workers: int, rounds: int) -> dict[str, Any]:
+def drain(
+    *, jobs: int | None, concurrency: int | None, processes: int, workers: int, rounds: int, **_more: object
+) -> dict[str, Any]:
     """Jobs per second from the first start until no live job is left."""
     jobs, concurrency, load = jobs or JOBS, concurrency or CONCURRENCY, os.getloadavg()
     taken = Rounds()

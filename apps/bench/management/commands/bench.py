@@ -14,6 +14,7 @@ from apps.bench.services.enqueue import enqueue
 from apps.bench.services.figures import as_text
 from apps.bench.services.latency import latency
 from apps.bench.services.recovery import recovery
+from apps.bench.services.snapshot import snapshot
 from apps.bench.services.soak import soak
 from apps.bench.services.workers import Stuck
 
@@ -23,6 +24,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "cost": cost,
     "latency": latency,
     "claim-scale": claim_scale,
+    "snapshot": snapshot,
     "recovery": recovery,
     "soak": soak,
 }
@@ -39,11 +41,12 @@ class Command(BaseCommand):
         add("--concurrency", type=_positive, help="jobs a worker runs at once")
         add("--processes", type=int, default=0, help="executors of a worker; 0 runs jobs inside it")
         add("--workers", type=_positive, default=1, help="workers at once (drain)")
+        add("--seconds", type=_positive, help="how long a snapshot is held (snapshot)")
         add("--rounds", type=_positive, default=3, help="times to measure; the median counts")
         add("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *, what: str, **options: Any) -> str:
-        asked = {name: options[name] for name in ("jobs", "concurrency", "processes", "workers", "rounds")}
+        asked = {name: options[name] for name in ("jobs", "concurrency", "processes", "workers", "rounds", "seconds")}
         try:
             figures = BENCHES[what](**asked)
         except KeyboardInterrupt:

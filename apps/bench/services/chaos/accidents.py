@@ -9,12 +9,14 @@ from random import Random
 import psutil
 
 from apps.bench.services.chaos.crew import SCHEDULER, WEB, WORKER, Member
+from apps.bench.services.chaos.diary import Line
 from apps.bench.services.chaos.proxy import DOWN
 from apps.bench.services.chaos.registry import fault
 from apps.bench.services.chaos.stage import Stage
-from apps.bench.services.chaos.work import HOSTILE
+from apps.bench.services.chaos.work import HOSTILE, LONG_JOB
 
 SUPERSEDED, SUPERSEDED_WITHIN = 3, 20.0  # the exit status of a worker whose name was taken, and seconds until then
+FOUND_WITHIN = 5.0  # seconds
 SECOND = 1000  # boots of a second process are counted from here on
 
 
@@ -76,18 +78,33 @@ def kill_web(stage: Stage, dice: Random) -> int:
 
 @fault("freeze-worker", one=True)
 def freeze_worker(stage: Stage, dice: Random) -> int:
-    """SIGSTOP a worker past the lease, with its executors or without them, then SIGCONT: a zombie that wakes up."""
-    victim, began = stage.busy(dice), time.time()
-    running = stage.diary.running(victim.boot)
+    """SIGSTOP a worker, with its executors or without them, and SIGCONT when another runs its job: a zombie wakes up."""
+    stage.shop.orders.extend([LONG_JOB] * 3)
+    stage.until(lambda: bool(_long_runs(stage)), within=FOUND_WITHIN)
+    runs = dice.choice(_long_runs(stage) or [None])
+    victim = next((one for one in stage.crew.of(WORKER) if runs and one.boot == runs.boot), None) or stage.busy(dice)
+    began, running = time.time(), stage.diary.running(victim.boot)
     # Where its executors go on, it has something to report when it wakes up.
     frozen = _family(victim, whole=dice.random() < 0.5)
     try:
         _send(frozen, signal.SIGSTOP)
-        stage.hold(stage.lease + 2.5 + dice.uniform(0, 1.5))
+        stage.hold(stage.lease)
+        stage.until(lambda: _taken_over(stage, running), within=FOUND_WITHIN)
     finally:
         _send(frozen, signal.SIGCONT)
     stage.strike("freeze-worker", began, victim.boot)
     return len(running)
+
+
+def _long_runs(stage: Stage) -> list[Line]:
+    members = stage.crew.of(WORKER)
+    return [line for one in members for line in stage.diary.running(one.boot) if line.type == LONG_JOB]
+
+
+def _taken_over(stage: Stage, before: list[Line]) -> bool:
+    """Does another process run what these did?"""
+    fences = {line.job: line.fence for line in before}
+    return any(line.fence > fences.get(line.job, line.fence) for line in _long_runs(stage))
 
 
 def _family(member: Member, *, whole: bool) -> set[int]:

@@ -14,7 +14,7 @@ from apps.bench.services.chaos.history import CANCELLED, REPLAYED, SUBMITTED, Hi
 from apps.bench.services.chaos.work import QUIET
 
 SHORT, LONG = (0.0, 0.3), (1.0, 3.0)  # seconds a job takes
-LONG_PART, DELAYED_PART, KEYED_PART = 0.08, 0.15, 0.6
+LONG_PART, DELAYED_PART, KEYED_PART = 0.12, 0.15, 0.6
 BATCH = 12
 RECENT = 60  # jobs that may be cancelled or waited for
 AGAIN_AFTER = 0.2  # seconds

@@ -15,13 +15,14 @@ HOG_BYTES, HOG_SECONDS = 150_000_000, 0.5
 # One call of the C library that keeps the interpreter's lock: twice as long for each letter, seconds here.
 STUBBORN, LETTERS = re.compile(r"(a+)+$"), 25
 
+LONG_JOB, LONG_SECONDS = "chaos.long", 3.0
 QUIET = ("chaos.task", "chaos.thread", "chaos.flaky", "chaos.doomed")
 HOSTILE = ("chaos.exit", "chaos.kill", "chaos.hog", "chaos.gil")
 
 
 def register() -> None:
     """Fill the registry."""
-    for call in (task, thread, flaky, doomed, leave, kill, hog, gil):
+    for call in (task, long, thread, flaky, doomed, leave, kill, hog, gil):
         handler(f"chaos.{NAMES.get(call.__name__, call.__name__)}")(call)
 
 
@@ -32,6 +33,13 @@ async def task(ctx: Context, payload: Any) -> str:
     """Sleep as a task."""
     with written(ctx):
         await asyncio.sleep(payload["seconds"])
+    return "done"
+
+
+async def long(ctx: Context, payload: Any) -> str:
+    """Sleep for longer than a lease."""
+    with written(ctx):
+        await asyncio.sleep(LONG_SECONDS)
     return "done"
 
 

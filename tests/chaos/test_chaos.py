@@ -30,6 +30,7 @@ COUNTS = {
     "lost",
     "crashed",
 }
+PROCESSES = "kill-worker,kill-executor,freeze-worker,term-twice,same-name"  # no fault excuses a loss that is a lie
 QUICK = "kill-worker,kill-web,terminate-backends,restart-immediate,reply-lost,term-twice,cut,freeze-worker"
 
 
@@ -53,8 +54,9 @@ def start(place: Path, *flags: str) -> subprocess.Popen[str]:
     )
 
 
-def test_a_site_under_faults_keeps_its_word(place):
-    flags = ("--faults", QUICK) if SHORT else ()
+@pytest.mark.parametrize("faults", [QUICK] if SHORT else ["", PROCESSES])
+def test_a_site_under_faults_keeps_its_word(place, faults):
+    flags = ("--faults", faults) if faults else ()
     process = start(place, "--seed", str(SEED), "--seconds", SECONDS, *flags)
     out, err = process.communicate(timeout=240)
     assert process.returncode == 0, err + out

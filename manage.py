@@ -28,6 +28,14 @@ def main() -> None:
     execute_from_command_line(sys.argv)
 
 
+def run() -> None:
+    """Ctrl-C is an answer, not a fault: no command shows a stack for it."""
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
 def needs_database(argv: list[str]) -> bool:
     command = argv[1] if len(argv) > 1 else "help"
     asks_help = bool({"--help", "-h", "--version"}.intersection(argv))
@@ -35,4 +43,4 @@ def needs_database(argv: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -1,8 +1,11 @@
 """TERM and INT, once and twice: what runs ends or is handed back, nothing is lost, and the code says so."""
 
 import signal
+import subprocess
 import time
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from apps.audit.record import SYSTEM
@@ -116,3 +119,39 @@ def test_a_thread_that_is_not_the_main_one_may_run_a_worker(own_database, queue)
     thread.join(30)
     assert not thread.is_alive()
     assert find(job.id).state == JobState.COMPLETED
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_moment_of_the_start_ends_it_without_a_word_too_many(own_database, tmp_path, queue, number):
+    """Whatever it is doing by then: importing, forking, connecting, registering."""
+    for step in range(12):
+        process = Process("runworker", "--name", "early", database=own_database, log=tmp_path / f"{step}.log")
+        with suppress(subprocess.TimeoutExpired):
+            process.popen.wait(0.12 * step)  # not a synchronisation: every moment is as good as any
+        process.send(number)
+        assert process.wait() in (0, 130, -number)
+        assert "Traceback" not in process.output, process.output
+        assert not [one for one in psutil.process_iter() if "early" in " ".join(_command(one))]
+
+
+def test_a_closed_terminal_is_told_like_any_other_wish_to_stop(own_database, tmp_path, queue):
+    with worker(own_database, tmp_path, *QUICK) as process:
+        job = submit(queue=queue, type="effect", payload={"seconds": 1})
+        until(lambda: effects(job.id))
+        process.send(signal.SIGHUP)
+        assert process.wait() == 0
+    assert final(job.id)[0].state == JobState.COMPLETED
+
+
+def test_it_shows_where_it_stands_when_it_is_asked(own_database, tmp_path, queue):
+    with worker(own_database, tmp_path, *QUICK) as process:
+        process.send(signal.SIGUSR1)
+        process.says("runners.py")
+        assert final(submit(queue=queue, type="noop").id)[0].state == JobState.COMPLETED
+
+
+def _command(process: psutil.Process) -> list[str]:
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []

@@ -5,7 +5,6 @@ import contextlib
 import gc
 import logging
 import os
-import signal
 import threading
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ from apps import handlers
 from apps.errors import BadInput, Refusal
 from apps.runtime.executor import ForkServer, capture, main
 from apps.runtime.runner import Runner
-from apps.runtime.services import discover
+from apps.runtime.services import discover, signals
 from apps.runtime.supervisor import ExitCode, Options, Supervisor
 
 log = structlog.get_logger("fencepost.worker")
@@ -34,12 +33,13 @@ def work(options: Options) -> ExitCode:
         raise BadInput("No installed app has a handlers.py with a handler in it.")
     _settle_memory()
     capture.install()
-    server = _fork_server(options)
-    try:
-        return _run(options, server)
-    finally:
-        if server is not None:
-            server.close()
+    with signals.heard() as noted:
+        server = _fork_server(options)
+        try:
+            return _run(options, server, noted)
+        finally:
+            if server is not None:
+                server.close()
 
 
 def _fork_server(options: Options) -> ForkServer | None:
@@ -49,10 +49,10 @@ def _fork_server(options: Options) -> ForkServer | None:
     return ForkServer(main) if options.processes else None
 
 
-def _run(options: Options, server: ForkServer | None) -> ExitCode:
+def _run(options: Options, server: ForkServer | None, noted: list[int]) -> ExitCode:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
-            return runner.run(_work(options, server))
+            return runner.run(_work(options, server, noted))
         except psycopg.errors.UndefinedTable:
             raise Refusal("The database has no tables yet: run manage.py migrate.") from None
 
@@ -64,9 +64,9 @@ def _settle_memory() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-async def _work(options: Options, server: ForkServer | None) -> ExitCode:
+async def _work(options: Options, server: ForkServer | None, noted: list[int]) -> ExitCode:
     supervisor = Supervisor(options, server)
-    _listen_to_signals(supervisor)
+    signals.obey(noted, supervisor.state.stop)
     scheduler = None
     if options.scheduler:
         scheduler = asyncio.create_task(_schedule(supervisor))
@@ -94,12 +94,3 @@ def _leave_stuck_threads(supervisor: Supervisor, code: ExitCode) -> None:
     if executor is not None and executor.stuck and threading.current_thread() is threading.main_thread():
         logging.shutdown()
         os._exit(code)
-
-
-def _listen_to_signals(supervisor: Supervisor) -> None:
-    """TERM and INT drain; a second one hands back at once. In a thread of a test there are no signals."""
-    if threading.current_thread() is not threading.main_thread():
-        return
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.state.stop)

@@ -65,20 +65,7 @@ class Supervisor:
             await self.serving.look(patiently=True)
             self.serving.refuse_unknown()
             self._refuse_strangers()
-            while True:
-                await self._register()
-                try:
-                    await self._work()
-                    return self._code()
-                except Fenced as fenced:
-                    await self._drop_all()
-                    if fenced.lapsed and self.state.stopping:
-                        log.error("session lapsed while it drained; its jobs run elsewhere")
-                        return ExitCode.UNREPORTED
-                    if not fenced.lapsed:
-                        log.error("another process registered as this worker", worker=self.state.options.name)
-                        return ExitCode.SUPERSEDED
-                    log.warning("session lapsed; starting a new one", worker=self.state.options.name)
+            return await self._sessions()
         except (psycopg.Error, OSError):
             if self.state.stopping and self.state.session_id is None:
                 return ExitCode.FINE  # told to stop while it waited for the database
@@ -91,6 +78,24 @@ class Supervisor:
         if self.state.held:
             return ExitCode.UNREPORTED
         return ExitCode.FAILED if self.state.broken else ExitCode.FINE
+
+    async def _sessions(self) -> ExitCode:
+        """One after another: a process that was silent for too long begins a new one."""
+        while not self.state.stopped.is_set():
+            await self._register()
+            try:
+                await self._work()
+                return self._code()
+            except Fenced as fenced:
+                await self._drop_all()
+                if not fenced.lapsed:
+                    log.error("another process registered as this worker", worker=self.state.options.name)
+                    return ExitCode.SUPERSEDED
+                if self.state.stopping:
+                    log.error("session lapsed while it drained; its jobs run elsewhere")
+                    return ExitCode.UNREPORTED
+                log.warning("session lapsed; starting a new one", worker=self.state.options.name)
+        return ExitCode.FINE  # told to stop before it had begun
 
     async def _register(self) -> None:
         options, state = self.state.options, self.state

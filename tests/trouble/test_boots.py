@@ -93,7 +93,7 @@ async def test_six_reapers_at_once_take_each_job_back_once(site):
 
     async def one_reaper(line) -> int:
         taken = 0
-        while rows := await reap.on(line, calm_seconds=1e9, limit=20):
+        while rows := await reap.on(line, limit=20):
             taken += len(rows)
         return taken
 

@@ -38,11 +38,14 @@ def test_a_worker_that_could_not_report_says_so_and_ends_when_the_grace_does(sit
     with hand(site, tmp_path, "--grace", "2", by=site.via(between.port)) as one:
         job = site.runs(0.3)
         between.refuse()
+        refused_at, opened = time.monotonic(), between.opened
         until(lambda: "wire=reports" in one.said(), what=one.said)
         one.process.send(signal.SIGTERM)
         told_at = time.monotonic()
         assert one.process.wait(within=15) == 4
         assert time.monotonic() - told_at < 2 + 1 + 3  # grace, last try, and a busy machine
+        tries = (between.opened - opened) / (time.monotonic() - refused_at)
+        assert tries < 30, "a storm of connections"  # a dozen of loops, each a few times in its first second
         assert "left with ends unreported" in one.said()
         assert str(job) in one.said()
         assert "Traceback" not in one.said()

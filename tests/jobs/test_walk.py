@@ -48,7 +48,7 @@ def ask(session, queue, walk, *, limit=1) -> list:
 def test_a_claim_that_finds_its_jobs_at_once_gives_no_hint(walk):
     walk.see(Hint(), Claimed(jobs=[], candidates=0, walked=SLOW / 2))
     assert walk.hint(held=3) == Hint()
-    assert walk.rest(LONG) == 0
+    assert walk.rest == 0
 
 
 def test_after_a_long_walk_the_next_ones_begin_where_the_last_ended_for_a_while(queue, walk, clock):
@@ -62,10 +62,16 @@ def test_after_a_long_walk_the_next_ones_begin_where_the_last_ended_for_a_while(
     assert walk.hint(held=3) == Hint({}, None)
 
 
-def test_who_walked_far_in_vain_rests(walk):
+def test_who_walks_far_in_vain_although_it_began_late_rests(queue, walk):
+    late = Hint({queue.pk: 7}, 0)
     walk.see(Hint(), LONG)
-    assert walk.rest(LONG) == pytest.approx(4 * LONG.walked)
-    assert walk.rest(Claimed(jobs=[], candidates=0, walked=60)) < WALK_EVERY
+    assert walk.rest == 0  # once in a while it has to be done
+    walk.see(late, LONG)
+    assert walk.rest == pytest.approx(4 * LONG.walked)
+    walk.see(late, Claimed(jobs=[], candidates=0, walked=60))
+    assert 0 < walk.rest < WALK_EVERY
+    walk.see(late, Claimed(jobs=[], candidates=0, walked=0))
+    assert walk.rest == 0
 
 
 def test_jobs_are_handed_out_in_order_from_there_on(queue, session, walk):

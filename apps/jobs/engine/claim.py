@@ -15,7 +15,7 @@ from apps.sql import Statement, Steps, Verb
 SPARE = 10  # candidates beyond the limit: rows that other claimers lock are skipped
 LOWEST = -(2**63)  # no rank is lower
 SLOW = 0.01  # seconds of walking from which on claims start where the last one ended
-WALK_EVERY = 0.7  # … but for one that walks everything so often
+WALK_EVERY = 0.8  # … but for one that walks everything so often
 COUNT_EVERY = 10.0  # … and the database counts what a session runs only so often
 
 
@@ -74,6 +74,7 @@ class Walk:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.now = now
         self.slow = False
+        self.rest = 0.0  # seconds for which the claimer does well to leave the database alone
         self.floors: dict[UUID, int] = {}
         self.walked_at = self.counted_at = -math.inf
 
@@ -96,11 +97,10 @@ class Walk:
             self.slow = got.walked > SLOW
         if hint.held is None:
             self.counted_at = self.now()
+        # What others have ended since lies behind our floors: who walks that in vain must not do so all the time.
+        far = bool(hint.floors) and not got.jobs and got.walked > SLOW
+        self.rest = min(4 * got.walked, WALK_EVERY / 2) if far else 0.0
         self.floors.update(got.ends)
-
-    def rest(self, got: Claimed) -> float:
-        """Seconds for which a claimer that walked far in vain leaves the database alone."""
-        return min(4 * got.walked, WALK_EVERY / 2) if self.slow and not got.jobs and got.walked > SLOW else 0.0
 
 
 _NO_HINT = Hint()

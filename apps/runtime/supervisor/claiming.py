@@ -76,7 +76,7 @@ class Claiming:
             if state.options.burst and not state.held and all(one.empty for one in state.pools):
                 state.stop()
                 return
-            await asyncio.sleep(self.walk.rest(got))
+            await asyncio.sleep(self.walk.rest)
             await self._wait(pool.has_work, min(state.options.poll_interval, max(self.walk.due_in, 0)))
 
     async def _room(self) -> bool:

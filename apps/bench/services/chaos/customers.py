@@ -4,6 +4,7 @@ import random
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -31,12 +32,20 @@ class Shop:
     queue: str
     history: History
     pace: float  # seconds between two requests of one customer
-    asked: Counter[str] = field(default_factory=Counter)  # answers by status
     orders: deque[str] = field(default_factory=deque)  # types that somebody wants submitted next
-    in_flight: int = 0
     closing: threading.Event = field(default_factory=threading.Event)  # no new requests
     closed: threading.Event = field(default_factory=threading.Event)  # no further tries either
     customers: list["Customer"] = field(default_factory=list)
+
+    @property
+    def in_flight(self) -> int:
+        """Requests without an answer yet."""
+        return sum(customer.asks for customer in self.customers)
+
+    @property
+    def asked(self) -> Counter[str]:
+        """Answers by status."""
+        return sum((customer.asked for customer in self.customers), Counter())
 
     def open(self, count: int, dice: random.Random) -> None:
         self.customers = [Customer(self, random.Random(dice.random())) for _ in range(count)]  # noqa: S311
@@ -53,7 +62,7 @@ class Shop:
         self.closing.set()
         for customer in self.customers:
             customer.join(patience / len(self.customers))
-        answered = not any(customer.is_alive() for customer in self.customers)
+        answered = all(customer.went_home for customer in self.customers)
         self.closed.set()
         return answered
 
@@ -62,6 +71,8 @@ class Customer(threading.Thread):
     def __init__(self, shop: Shop, dice: random.Random) -> None:
         super().__init__(daemon=True)
         self.shop, self.dice = shop, dice
+        self.asks, self.asked = False, Counter[str]()
+        self.went_home = False  # not by an error, and not left behind
         self.recent: deque[str] = deque(maxlen=RECENT)
         bearer = {"Authorization": f"Bearer {shop.token}"}
         self.client = httpx.Client(base_url=f"{shop.address}/api/v1", headers=bearer, timeout=10, trust_env=False)
@@ -72,11 +83,15 @@ class Customer(threading.Thread):
         ]  # fmt: skip
         calls, weights = zip(*acts, strict=True)
         while not self.shop.closing.wait(self.dice.uniform(0.5, 1.5) * self.shop.pace):
-            if self.shop.orders:
-                self._submit([self._job(self.shop.orders.popleft())])
-            else:
-                self.dice.choices(calls, weights)[0]()
+            self._fill_orders()
+            self.dice.choices(calls, weights)[0]()
         self.client.close()
+        self.went_home = True
+
+    def _fill_orders(self) -> None:
+        with suppress(IndexError):  # another customer may be quicker
+            while True:
+                self._submit([self._job(self.shop.orders.popleft())])
 
     # --- what a customer does ---
 
@@ -146,13 +161,13 @@ class Customer(threading.Thread):
     def _ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> httpx.Response | None:
         """None where no answer came."""
         headers = {"Idempotency-Key": key} if key else {}
-        self.shop.in_flight += 1
+        self.asks = True
         try:
             answer = self.client.request(method, path, json=body, headers=headers)
         except httpx.TransportError:
-            self.shop.asked["none"] += 1
+            self.asked["none"] += 1
             return None
         finally:
-            self.shop.in_flight -= 1
-        self.shop.asked[str(answer.status_code)] += 1
+            self.asks = False
+        self.asked[str(answer.status_code)] += 1
         return answer

@@ -4,6 +4,7 @@ import time
 
 import psycopg
 import pytest
+from django.db import connection
 
 from apps.jobs import services
 from apps.jobs.states import JobState
@@ -13,6 +14,7 @@ from tests.processes import Process, final, until, worker
 pytestmark = pytest.mark.chaos
 
 LONGEST = 1.0  # seconds anybody may wait because of a migration
+IMPATIENT = "SET lock_timeout = '5s'"  # what hangs must fail
 GREW = "SELECT FROM pg_attribute WHERE attrelid = 'jobs_job'::regclass AND attname = 'growth'"
 NEXT = NEW | {"GROWTH": "1"}
 
@@ -35,13 +37,16 @@ def test_a_column_comes_while_a_reader_holds_the_table_and_an_old_worker_runs(ow
         done = submit(queue)
         with own_database.connect() as reader, own_database.connect(autocommit=True) as bystander:
             reader.execute("SELECT count(*) FROM jobs_job")  # and stays in its transaction
+            bystander.execute(IMPATIENT)
+            connection.cursor().execute(IMPATIENT)
             migrate = Process("migrate", database=own_database, log=tmp_path / "migrate.log", **NEXT)
             longest = 0.0
             while migrate.output.count("Gave way") < 2:
                 assert migrate.popen.poll() is None, migrate.output
-                longest = max(longest, took(lambda: bystander.execute("SELECT FROM jobs_job_live LIMIT 1")))
+                for table in ("jobs_job", "jobs_job_live"):
+                    longest = max(longest, took(lambda table=table: bystander.execute(f"SELECT FROM {table} LIMIT 1")))
+                assert longest < LONGEST
                 done += submit(queue) if len(done) < 50 else []
-            assert longest < LONGEST
             reader.rollback()
             until(lambda: bystander.execute(GREW).fetchone() or migrate.popen.poll() is not None)
             migrate.kill()  # it goes on to cut the days of a month, which is another story

@@ -2,26 +2,28 @@
 
 import math
 import time
+from collections import deque
 from typing import Any
 
 import psycopg
-from django.conf import settings
 
 from apps.handlers import Loop
-from apps.jobs.engine import prune, server
+from apps.jobs.engine import prune
 from apps.jobs.engine.partition import partition
 from apps.jobs.engine.promote import LIMIT, next_due, promote
 from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
-from apps.jobs.engine.reap import reap
+from apps.jobs.engine.reap import Outage, reap
+from apps.jobs.engine.server import server
 from apps.jobs.engine.wake import payload, wake_statement
 from apps.jobs.engine.wake_left import wake_left
 
 type Connection = psycopg.AsyncConnection[Any]
 
 PROMOTE_SECONDS = 1.0
-REAP_SECONDS = 2.0
+REAP_SECONDS, REAP_SOONEST = 2.0, 0.25
+AWAY_SECONDS = 1.0  # without touch: what is shorter is no outage for any lease
+OUTAGES = 1000  # that are remembered
 JANITOR_SECONDS = 60.0
-FOREVER = 1e9  # seconds
 
 
 async def promote_due(connection: Connection) -> float:
@@ -36,27 +38,29 @@ async def promote_due(connection: Connection) -> float:
 
 
 class Reaper:
-    """Remembers how long it has been in touch with a server it knows: an outage must not look like silence.
+    """Remembers when it was out of touch with the server: an outage must not look like silence.
 
-    Out of touch for over a quarter lease, or with a server on a new timeline, it starts to count
-    anew, and takes nobody for silent for one lease. A mere reconnect changes nothing.
+    A server on a new timeline is one it has never been in touch with. A mere reconnect changes nothing.
+    It looks eight times in the shortest lease there is, so that what is no outage is seen to be none.
     """
 
     def __init__(self) -> None:
         self.timeline: str | None = None
-        self.calm_since = -math.inf
         self.spoke_at = time.monotonic()
+        self.outages: deque[tuple[float, float]] = deque(maxlen=OUTAGES)  # when each ended, and its length
 
     async def __call__(self, connection: Connection) -> float:
-        [timeline] = await server.timeline.on(connection)
+        [here] = await server.on(connection)
         now = time.monotonic()
-        if now - self.spoke_at > max(settings.LEASE_SECONDS / 4, 2 * REAP_SECONDS) or timeline != (
-            self.timeline or timeline
-        ):
-            self.calm_since = now
-        self.timeline, self.spoke_at = timeline, now
-        rows = await reap.on(connection, calm_seconds=min(now - self.calm_since, FOREVER))
-        return 0.0 if len(rows) >= REAP_LIMIT else REAP_SECONDS
+        away = now - self.spoke_at if here.timeline == (self.timeline or here.timeline) else math.inf
+        if away > AWAY_SECONDS:
+            self.outages.append((now, away))
+        self.timeline, self.spoke_at = here.timeline, now
+        outages = [Outage(length=length, age=now - ended) for ended, length in self.outages]
+        rows = await reap.on(connection, outages=outages, asked_at=here.now)
+        if len(rows) >= REAP_LIMIT:
+            return 0.0
+        return min(max((here.shortest_lease or math.inf) / 8, REAP_SOONEST), REAP_SECONDS)
 
 
 async def reap_silent(connection: Connection) -> float:

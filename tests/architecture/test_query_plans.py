@@ -19,7 +19,7 @@ from apps.audit.relay import relay
 from apps.audit.tail import held, read_events
 from apps.audit.tail.read import heads
 from apps.errors import Refusal
-from apps.jobs.engine import log, prune, server
+from apps.jobs.engine import log, prune
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim import claim, claim_in_turn
 from apps.jobs.engine.discard import discard
@@ -34,6 +34,7 @@ from apps.jobs.engine.reap import reap
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report, report_missing
 from apps.jobs.engine.retry_now import retry_now
+from apps.jobs.engine.server import server
 from apps.jobs.engine.unannounced import unannounced
 from apps.jobs.engine.wake_left import wake_left
 from apps.sql import Statement
@@ -166,7 +167,7 @@ def _end(queue: Any) -> None:
     ]
     report(ended=ended)
     report_missing(ended=ended[:3], session_id=queue.session_id)
-    reap(calm_seconds=1e9)
+    reap()
     wake_left()
 
 
@@ -197,7 +198,7 @@ def _look_after(queue: Any) -> None:
     held(project)
     read_events(project_id=project, after=900, limit=50)
     heads(projects=[project])
-    list(server.timeline())
+    list(server())
     goodbye(session_id=queue.session_id)
 
 

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from apps.jobs import services
-from apps.jobs.engine.reap import reap
+from apps.jobs.engine.reap import Outage, reap
+from apps.jobs.engine.server import server
 from apps.workers.models import Session
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import RetryPolicyFactory, SessionFactory
@@ -96,14 +97,14 @@ def test_what_a_session_left_behind_is_lost_at_once_grace_or_not(queue, session,
     job_id = enqueue(queue)
     take_one(session, queue)
     Session.objects.update(**{how: timezone.now()})
-    assert verdicts(reap(calm_seconds=0)) == {job_id: ("lost", "retry_wait")}
+    assert verdicts(reap(outages=[Outage(length=60, age=0)])) == {job_id: ("lost", "retry_wait")}
 
 
 def test_the_jobs_of_a_session_that_is_not_there_are_lost(queue, session):
     job_id = enqueue(queue)
     take_one(session, queue)
     Session.objects.all().delete()
-    assert verdicts(reap(calm_seconds=0)) == {job_id: ("lost", "retry_wait")}
+    assert verdicts(reap(outages=[Outage(length=60, age=0)])) == {job_id: ("lost", "retry_wait")}
     assert ledger(job_id)[0].worker_id is None
 
 
@@ -112,7 +113,7 @@ def test_a_job_past_its_deadline_and_grace_is_timed_out_and_its_session_lives(qu
     take(session, queue)
     overrun(late, settings.DEADLINE_GRACE_SECONDS + 1)
     overrun(within, settings.DEADLINE_GRACE_SECONDS - 3)
-    assert verdicts(reap(calm_seconds=0)) == {late: ("timeout", "retry_wait")}
+    assert verdicts(reap(outages=[Outage(length=60, age=0)])) == {late: ("timeout", "retry_wait")}
     assert state(within) == "running"
     assert (ledger(late)[0].error_class, look(late).losses) == ("DeadlinePassed", 0)
     session.refresh_from_db()
@@ -190,7 +191,7 @@ def test_a_sweep_takes_no_more_than_it_was_told_to(queue, session):
     jobs = {enqueue(queue) for _ in range(5)}
     take(session, queue)
     let_lapse(session)
-    sweeps = [reap(calm_seconds=1e9, limit=2) for _ in range(4)]
+    sweeps = [reap(limit=2) for _ in range(4)]
     assert [len(done) for done in sweeps] == [2, 2, 1, 0]
     assert {one.job_id for done in sweeps for one in done} == jobs
 
@@ -210,9 +211,34 @@ def test_a_reaper_that_has_just_met_its_server_takes_nothing_from_the_silent(que
     take_one(session, queue)
     let_lapse(session)
     run("UPDATE workers_session SET lease_seconds = 1")
-    assert reap(calm_seconds=0.9) == []
+    assert reap(outages=[Outage(length=60, age=0.9)]) == []
     assert state(job_id) == "running"
-    assert verdicts(reap(calm_seconds=1.0)) == {job_id: ("lost", "retry_wait")}
+    assert verdicts(reap(outages=[Outage(length=60, age=1.0)])) == {job_id: ("lost", "retry_wait")}
+
+
+@pytest.mark.parametrize(
+    ("lease", "length", "excused"), [(2, 0.9, False), (2, 1.1, True), (40, 9, False), (40, 11, True)]
+)
+def test_an_outage_excuses_silence_when_it_is_long_for_the_lease(queue, session, lease, length, excused):
+    """A quarter of the lease, and never less than a second: a loop that was late is no outage."""
+    job_id = enqueue(queue)
+    take_one(session, queue)
+    let_lapse(session)
+    run(f"UPDATE workers_session SET lease_seconds = {lease}")
+    other = Outage(length=1e12, age=lease + 1)
+    assert (reap(outages=[other, Outage(length=length, age=lease - 1)]) == []) == excused
+    assert state(job_id) == ("running" if excused else "retry_wait")
+
+
+def test_a_reaper_whose_line_was_silent_since_it_asked_takes_nothing(queue, session):
+    job_id = enqueue(queue)
+    take_one(session, queue)
+    let_lapse(session)
+    run("UPDATE workers_session SET lease_seconds = 8")
+    [here] = server()
+    assert here.shortest_lease == 8
+    assert reap(asked_at=here.now - timedelta(seconds=2)) == []
+    assert verdicts(reap(asked_at=here.now)) == {job_id: ("lost", "retry_wait")}
 
 
 def test_a_server_that_started_less_than_a_lease_ago_takes_nothing_from_the_silent(queue, session):
@@ -222,7 +248,7 @@ def test_a_server_that_started_less_than_a_lease_ago_takes_nothing_from_the_sile
     run(
         "UPDATE workers_session SET lease_seconds = extract(EPOCH FROM clock_timestamp() - pg_postmaster_start_time()) + 9"
     )
-    assert reap(calm_seconds=1e12) == []
+    assert reap() == []
     assert state(job_id) == "running"
 
 
@@ -230,7 +256,7 @@ def test_within_the_grace_a_session_that_beats_again_keeps_its_jobs(queue, sessi
     job_id = enqueue(queue)
     taken = take_one(session, queue)
     let_lapse(session)
-    reap(calm_seconds=0)
+    reap(outages=[Outage(length=60, age=0)])
     finish(session, taken)
     assert state(job_id) == "completed"
 

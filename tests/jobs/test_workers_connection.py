@@ -118,6 +118,6 @@ def test_the_reaper_works_there_too(queue, session):
     child = enqueue(queue, type="pong", depends_on=[parent])
     take_one(session, queue)
     let_lapse(session)
-    [done] = on_its_own(lambda connection: reap.on(connection, calm_seconds=1e9))
+    [done] = on_its_own(lambda connection: reap.on(connection))
     assert (done.outcome, done.state, state(child)) == ("lost", "dead_letter", "cancelled")
     assert Session.objects.get().fenced_at is not None

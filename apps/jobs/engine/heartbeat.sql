@@ -1,6 +1,9 @@
 -- Keep a session's lease, take its progress, and compare its jobs with the database's: which are to stop,
 -- which are no longer its own, and which the session does not know it holds (a claim whose reply was lost).
-WITH beat AS (
+-- The commit is asynchronous: a beat that a crash forgets is excused, for the server has just started.
+WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', TRUE)),
+
+beat AS (
     UPDATE workers_session AS session
     SET
         heartbeat_at = clock_timestamp(),
@@ -8,6 +11,7 @@ WITH beat AS (
         draining = session.draining OR %(draining)s::boolean,
         sample = coalesce(%(sample)s::jsonb, session.sample)
     FROM workers_worker AS worker
+    CROSS JOIN quick
     WHERE session.id = %(session_id)s::uuid
       AND session.worker_id = worker.id
       AND session.ended_at IS NULL

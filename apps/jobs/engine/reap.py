@@ -1,6 +1,8 @@
 """Take back the jobs of sessions that fell silent, and end attempts that outlived their deadline."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
@@ -10,6 +12,7 @@ from apps.jobs.states import Outcome
 from apps.sql import Statement, Steps, Verb
 
 LIMIT = 1000
+FOREVER = 1e9  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +27,28 @@ _sessions = Statement.beside(__file__, lambda session_id: session_id, "reap_sess
 _overdue = Statement.beside(__file__, _Overdue)
 
 
-def reap_steps(*, calm_seconds: float, limit: int = LIMIT) -> Steps[list[Reported]]:
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A time without touch with the server: how long it lasted, and how long ago it ended, both in seconds."""
+
+    length: float
+    age: float
+
+
+def reap_steps(
+    *, outages: Sequence[Outage] = (), asked_at: datetime | None = None, limit: int = LIMIT
+) -> Steps[list[Reported]]:
     """Report lost or timed out whatever nobody runs any more, up to `limit` jobs.
 
-    `calm_seconds` is how long the caller has been in touch with a server it knows: a session is
-    only taken for silent after one lease of that, so that an outage loses no job that still runs.
+    An outage of more than a quarter of its lease (and a second) excuses the silence of a session for one
+    lease, so that it loses no job that still runs. So does one since `asked_at`, the database's time
+    when the caller last heard of it.
     """
-    gone: list[UUID] = yield from _sessions.ask(calm_seconds=calm_seconds)
+    gone: list[UUID] = yield from _sessions.ask(
+        lengths=[float(min(one.length, FOREVER)) for one in outages],
+        ages=[float(one.age) for one in outages],
+        asked_at=asked_at,
+    )
     rows: list[_Overdue] = yield from _overdue.ask(
         gone=gone, grace_seconds=settings.DEADLINE_GRACE_SECONDS, limit=limit
     )

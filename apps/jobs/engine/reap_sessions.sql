@@ -46,7 +46,13 @@ silent AS (
     WHERE session.id = seen.id
       AND seen.ended_at IS NULL AND seen.fenced_at IS NULL
       AND seen.lease_expires_at < clock_timestamp()
-      AND %(calm_seconds)s::float8 >= seen.lease_seconds
+      AND clock_timestamp() < coalesce(%(asked_at)s::timestamptz, clock_timestamp())
+          + greatest(seen.lease_seconds / 4, 1) * interval '1 second'
+      AND NOT EXISTS (
+          SELECT
+          FROM unnest(%(lengths)s::float8 [], %(ages)s::float8 []) AS outage (length, age)
+          WHERE outage.length > greatest(seen.lease_seconds / 4, 1) AND outage.age < seen.lease_seconds
+      )
       AND pg_postmaster_start_time() + seen.lease_seconds * interval '1 second' < clock_timestamp()
     RETURNING session.id
 )

@@ -127,6 +127,7 @@ def seeded(kind: str, number: int) -> UUID:
 
 def _live(queue: Any) -> None:
     """A job is made, with and without parents and keys, promoted, found and claimed."""
+    enqueue([NewJob(queue_id=queue.pk, type="ping")])
     [parent] = enqueue([NewJob(queue_id=queue.pk, type="ping", unique_key="k")])
     enqueue([NewJob(queue_id=queue.pk, type="ping", unique_key="k")])
     for parents in ([parent.job_id], [seeded("shelved", 3)], [UUID(int=7 << 76)]):

@@ -73,6 +73,7 @@ class _Holder:
 
 
 _enqueue = Statement.beside(__file__, Enqueued)
+_enqueue_one = Statement.beside(__file__, Enqueued, "enqueue_one")
 _holders = Statement.beside(__file__, _Holder, "enqueue_holders")
 
 
@@ -93,6 +94,8 @@ def enqueue(
     if any(job.depends_on or job.unique_key is not None for job in jobs):
         with transaction.atomic():
             return _with_ties_and_keys(jobs, origin, pointer)
+    if len(jobs) == 1:
+        return _enqueue_one(**_values(jobs[0]), **origin)
     placed = {row.job_id: row for row in _place(jobs, family.Ties(), origin)}  # one statement is atomic by itself
     return [placed[job.id] for job in jobs]
 
@@ -141,7 +144,6 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
     def column(values: list[object]) -> list[object] | None:
         return values if any(value is not None for value in values) else None
 
-    intervals = settings.JOB_RETRY_INTERVALS
     return {
         "ids": " ".join([job.id.hex for job in jobs]),
         "queue_ids": " ".join([job.queue_id.hex for job in jobs]),
@@ -160,5 +162,31 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "labels": column([job.labels for job in jobs]),
         "approvals": column([job.requires_approval or None for job in jobs]),
         "snoozes": SNOOZES,
-        "default_attempts": len(intervals) + 1 if intervals else 5,
+        "default_attempts": _default_attempts(),
     }
+
+
+def _values(job: NewJob) -> dict[str, object]:
+    return {
+        "id": job.id,
+        "queue_id": job.queue_id,
+        "type": job.type,
+        "payload": job.payload,
+        "priority": job.priority,
+        "run_at": job.run_at,
+        "delay_ms": job.delay_ms,
+        "timeout_ms": job.timeout_ms,
+        "policy": job.retry_policy_id,
+        "max_attempts": job.max_attempts,
+        "max_losses": job.max_losses,
+        "on_failure": job.on_parent_failure,
+        "labels": job.labels,
+        "approval": job.requires_approval,
+        "snoozes": SNOOZES,
+        "default_attempts": _default_attempts(),
+    }
+
+
+def _default_attempts() -> int:
+    intervals = settings.JOB_RETRY_INTERVALS
+    return len(intervals) + 1 if intervals else 5

@@ -17,12 +17,12 @@ import structlog
 from apps.sql import Statement, after_commit, open_own
 
 CHANNEL = "fencepost_jobs"
-PAUSE = 0.002  # seconds between two notifications of one process
+PAUSE = 0.004  # seconds between two notifications of one process
 QUEUES_MAX = 200  # named in one payload (8,000 bytes); more than that wakes everybody: ""
 
 log = structlog.get_logger(__name__)
 
-wake_statement = Statement.beside(__file__, lambda nothing: None)
+wake_statement = Statement.beside(__file__, lambda *nothing: None)
 
 
 class _Notifier:

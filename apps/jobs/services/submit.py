@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -51,24 +52,33 @@ def _as_job(queue: Queue, job: NewJob, placed: Enqueued, submitted_by: UUID | No
         found = find(placed.job_id)
         found.is_new = placed.is_new
         return found
-    made = Job(
-        id=job.id,
-        queue=queue,
-        type=job.type,
-        payload=json.loads(job.payload),
-        state=placed.state,
-        max_snoozes=SNOOZES,
-        timeout_ms=job.timeout_ms,
-        retry_policy_id=job.retry_policy_id,
-        on_parent_failure=job.on_parent_failure,
-        unique_key=job.unique_key,
-        labels=json.loads(job.labels) if job.labels else None,
-        submitted_by=submitted_by,
-        request_id=structlog.contextvars.get_contextvars().get("request_id"),
+    said = {
+        "id": job.id,
+        "queue_id": queue.id,
+        "type": job.type,
+        "payload": json.loads(job.payload),
+        "state": placed.state,
+        "max_snoozes": SNOOZES,
+        "timeout_ms": job.timeout_ms,
+        "retry_policy_id": job.retry_policy_id,
+        "on_parent_failure": job.on_parent_failure,
+        "unique_key": job.unique_key,
+        "labels": json.loads(job.labels) if job.labels else None,
+        "submitted_by": submitted_by,
+        "request_id": structlog.contextvars.get_contextvars().get("request_id"),
         **{name: getattr(placed, name) for name in DECIDED},
-    )
-    made._state.adding = False
+    }
+    # As rows are read: a model made by keyword takes five times as long.
+    made = Job.from_db(None, list(_blank()), list((_blank() | said).values()))
+    made.queue = queue
     return made
+
+
+@cache
+def _blank() -> dict[str, Any]:
+    """A job of which nothing is said, by column."""
+    none = Job()
+    return {field.attname: getattr(none, field.attname) for field in Job._meta.concrete_fields}
 
 
 def submit_one(

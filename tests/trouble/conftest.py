@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +24,7 @@ from tests.conftest import hold
 from tests.databases import Database
 from tests.processes import Process, final, until
 from tests.trouble import servers
-from tests.trouble.servers import PASSWORD, ROLE, Server
+from tests.trouble.servers import PASSWORD, ROLE, Server, free_port
 
 SHORT = os.environ.get("SHORT") == "1"
 long_only = pytest.mark.skipif(SHORT, reason="only in the long form")
@@ -201,13 +200,6 @@ def come_back(site: Site, hands: list[Hand], *, lines: int = 30) -> None:
         assert "Traceback" not in one.said(), one.said()
         trouble = [line for line in one.said().splitlines() if "database" in line or "waits" in line]
         assert len(trouble) <= lines, one.said()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def poll(what: Callable[[], Any], *, within: float = 20) -> Any:

@@ -1,12 +1,13 @@
 """A PostgreSQL of the test's own, to be stopped, restarted and starved; it lies in a temporary folder."""
 
 import os
+import random
 import shutil
 import signal
 import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ class Server:
     def __init__(self, home: Path) -> None:
         account = place().account if os.geteuid() == 0 else None
         self.place = Place(home, home / "run", account)
-        self.port = _free_port()
+        self.port = free_port()
         self.config = home / "postgresql.conf"
 
     def make(self) -> None:
@@ -139,8 +140,10 @@ def at(server: Server) -> Iterator[None]:
         default |= before
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_port() -> int:
+    """One below those that connections are given, so that it is still free after a restart."""
+    while True:
+        with socket.socket() as probe, suppress(OSError):
+            port = random.randint(20_000, 32_000)  # noqa: S311
+            probe.bind(("", port))
+            return port

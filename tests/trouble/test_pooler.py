@@ -13,8 +13,8 @@ from apps.jobs.models import Job
 from apps.jobs.services import submit_batch
 from apps.jobs.states import JobState
 from tests.processes import until
-from tests.trouble.conftest import SHORT, free_port, hand, long_only
-from tests.trouble.servers import PASSWORD, ROLE
+from tests.trouble.conftest import SHORT, hand, long_only
+from tests.trouble.servers import PASSWORD, ROLE, free_port
 
 pytestmark = pytest.mark.chaos
 

@@ -55,7 +55,8 @@ def test_the_first_ones_are_left_out_and_nothing_else():
 def planted(*texts: str, atomic: bool) -> migrations.Migration:
     operations = [migrations.RunSQL(text) for text in texts]
     kind = type("Migration", (migrations.Migration,), {"atomic": atomic, "operations": operations})
-    return kind("0002_x", "jobs")
+    made: migrations.Migration = kind("0002_x", "jobs")
+    return made
 
 
 @pytest.mark.parametrize(

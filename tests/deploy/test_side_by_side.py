@@ -18,7 +18,7 @@ pytestmark = pytest.mark.chaos
 
 DEPLOY = {"DJANGO_SETTINGS_MODULE": "tests.deploy.settings"}
 OLD = DEPLOY | {"CODE": "old", "CODE_VERSION": "2027.1"}
-NEW = DEPLOY | {"CODE": "new", "CODE_VERSION": "2027.2"}
+NEW = DEPLOY | {"CODE": "new", "CODE_VERSION": "2027.2", "CAPABILITIES": '{"gpu": "L4"}'}
 FLAGS = ("--poll-interval", "0.2", "--lease", "10", "--concurrency", "20")
 WINDOW = 2.0  # seconds a worker is watched for spinning
 
@@ -56,7 +56,9 @@ def test_old_and_new_code_share_a_queue(own_database, tmp_path, queue):
         with worker(own_database, tmp_path, *FLAGS, name="new", **NEW):
             assert {(job.result, job.attempt) for job in final(*waiting)} == {("new", 1)}
             assert unannounced(queue_ids=[queue.pk]) == []
-            assert set(Session.objects.values_list("worker__uid", "version")) == {("old", "2027.1"), ("new", "2027.2")}
+            said = Session.objects.order_by("id").values_list("worker__uid", "version", "capabilities__gpu")
+            assert list(said) == [("old", "2027.1", None), ("new", "2027.2", "L4")]
+            assert all(rss > 0 for rss in Session.objects.values_list("sample__memory__rss", flat=True))
             old.send(15)
             until(lambda: "worker drains" in old.output)
             renamed = submit(queue, "t1", 50)

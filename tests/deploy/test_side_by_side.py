@@ -39,6 +39,12 @@ def assert_it_does_not_spin(process: Process) -> None:
     assert sum(me.cpu_times()[:2]) - before < 0.25 * WINDOW, process.output
 
 
+def assert_both_say_what_they_are() -> None:
+    said = Session.objects.order_by("id").values_list("worker__uid", "version", "capabilities__gpu")
+    assert list(said) == [("old", "2027.1", None), ("new", "2027.2", "L4")]
+    assert all(rss > 0 for rss in Session.objects.values_list("sample__memory__rss", flat=True))
+
+
 def test_old_and_new_code_share_a_queue(own_database, tmp_path, queue):
     gate = tmp_path / "gate"
     with worker(own_database, tmp_path, *FLAGS, name="old", **OLD) as old:
@@ -56,9 +62,7 @@ def test_old_and_new_code_share_a_queue(own_database, tmp_path, queue):
         with worker(own_database, tmp_path, *FLAGS, name="new", **NEW):
             assert {(job.result, job.attempt) for job in final(*waiting)} == {("new", 1)}
             assert unannounced(queue_ids=[queue.pk]) == []
-            said = Session.objects.order_by("id").values_list("worker__uid", "version", "capabilities__gpu")
-            assert list(said) == [("old", "2027.1", None), ("new", "2027.2", "L4")]
-            assert all(rss > 0 for rss in Session.objects.values_list("sample__memory__rss", flat=True))
+            assert_both_say_what_they_are()
             old.send(15)
             until(lambda: "worker drains" in old.output)
             renamed = submit(queue, "t1", 50)

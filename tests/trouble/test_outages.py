@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from apps.jobs.engine.reap import reap
 from apps.jobs.models import Attempt
 from apps.jobs.states import JobState
 from tests.processes import final, until
@@ -29,6 +30,8 @@ def test_a_job_that_runs_through_an_outage_longer_than_its_lease_is_not_lost(sit
     site.server.stop()
     time.sleep(away)  # the length of the outage is the fault
     site.server.start()
+    site.forget_connections()
+    assert reap() == []  # a reaper that is quicker than the heartbeats
     come_back(site, hands)
     site.ran_once(running)
 

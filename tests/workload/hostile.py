@@ -238,3 +238,19 @@ def new_ids(ctx: Context, payload: Any) -> list[str]:
 @handler("speak.long")
 def speak_long(ctx: Context, payload: Any) -> None:
     print("x" * payload)
+
+
+@handler("freeze")
+async def freeze(ctx: Context, payload: Any) -> None:
+    """Block the event loop, and write nothing down."""
+    time.sleep(payload)  # noqa: ASYNC251 — that is the fault
+
+
+@handler("effect.none")
+async def wait(ctx: Context, payload: Any) -> None:
+    await asyncio.sleep(payload)
+
+
+@handler("end.now")
+async def end_now(ctx: Context, payload: Any) -> None:
+    os._exit(7)

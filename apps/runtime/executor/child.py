@@ -43,10 +43,14 @@ class Child:
         self.orders: list[Frame] = [Serve(session_id, slots)]
         self.going = bytearray()
         self.coming = bytearray()
-        self.line, theirs = socket.socketpair()
-        self.line.setblocking(False)
         self.board = os.memfd_create("board") if hasattr(os, "memfd_create") else _unnamed()
         os.ftruncate(self.board, PAGE)
+        try:
+            self.line, theirs = socket.socketpair()
+        except OSError:
+            os.close(self.board)
+            raise
+        self.line.setblocking(False)
         server.spawn(number, theirs.fileno(), self.board)
         theirs.close()
         self.loop.add_reader(self.line, self.read)

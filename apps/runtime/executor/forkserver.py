@@ -143,9 +143,10 @@ class _Server:
     def __init__(self, control: socket.socket, main: Main) -> None:
         self.control, self.main = control, main
         self.pids: dict[int, int] = {}  # number → process id
-        self.bell, ring = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(ring, warn_on_full_buffer=False)
-        self.ring = ring
+        self.bell, self.ring = os.pipe()
+        os.set_blocking(self.bell, False)
+        os.set_blocking(self.ring, False)
+        signal.set_wakeup_fd(self.ring, warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _ignore)  # Ctrl-C reaches the whole group: the supervisor decides what it means
         _control(_SUBREAPER, 1)

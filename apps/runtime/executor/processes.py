@@ -54,8 +54,7 @@ class Processes:
         self.pause = FIRST_PAUSE
         self.closed = False
         self.loop.add_reader(server.control, self._hear)
-        for _ in range(count):
-            self._spawn()
+        self._replenish()
         self.weighing = self.loop.call_later(WEIGH_EVERY, self._weigh)
 
     @property
@@ -74,7 +73,11 @@ class Processes:
     # --- Executor ---
 
     def start(self, run: Run) -> None:
-        self._choose(run).start(run)
+        child = self._choose(run)
+        if child is None:
+            self.on_end(run, collateral(run, self.session_id, "There was no process to run it in."))
+        else:
+            child.start(run)
 
     def stop(self, run: Run, why: Stop) -> None:
         run.stop = run.stop or why
@@ -101,9 +104,12 @@ class Processes:
 
     # --- which one ---
 
-    def _choose(self, run: Run) -> Child:
-        if _suspect(run) and sum(child.alone for child in self.children.values()) < ALONE_MAX:
-            child = self._spawn()
+    def _choose(self, run: Run) -> Child | None:
+        if (
+            _suspect(run)
+            and sum(child.alone for child in self.children.values()) < ALONE_MAX
+            and (child := self._spawn()) is not None
+        ):
             child.alone = True
             return child
         able = [child for child in self.children.values() if self._takes(child)]
@@ -111,11 +117,15 @@ class Processes:
             able = [child for child in self.children.values() if not (child.retiring or child.alone)]
         return min(able, key=lambda child: len(child.runs)) if able else self._spawn()
 
-    def _spawn(self) -> Child:
+    def _spawn(self) -> Child | None:
         number = next(_numbers)
-        child = Child(
-            number=number, server=self.server, session_id=self.session_id, slots=self.slots, on_done=self._done
-        )
+        try:
+            child = Child(
+                number=number, server=self.server, session_id=self.session_id, slots=self.slots, on_done=self._done
+            )
+        except OSError as error:  # no descriptors left, say
+            log.error("no executor", error=str(error))
+            return None
         self.children[number] = child
         return child
 
@@ -124,7 +134,13 @@ class Processes:
             return
         lasting = sum(not (child.retiring or child.alone) for child in self.children.values())
         for _ in range(self.count - lasting):
-            self._spawn()
+            if self._spawn() is None:
+                self._replenish_later()
+                return
+
+    def _replenish_later(self) -> None:
+        self.loop.call_later(self.pause, self._replenish)
+        self.pause = min(self.pause * 2, LONGEST_PAUSE)
 
     # --- what they do ---
 
@@ -206,8 +222,7 @@ class Processes:
         if left or expected or child.serials:
             self._replenish()
         else:
-            self.loop.call_later(self.pause, self._replenish)
-            self.pause = min(self.pause * 2, LONGEST_PAUSE)
+            self._replenish_later()
 
     def _verdict(self, child: Child, run: Run, begun: list[Run], death: Death, written: str) -> Ended | None:
         if run.stop is Stop.LOST:

@@ -3,10 +3,11 @@
 import pytest
 
 from apps.errors import BadInput
+from apps.handlers import handler
 from apps.jobs.models import Job
 from apps.jobs.services import submit
 from apps.jobs.states import JobState
-from apps.runtime.supervisor.pool import PoolSpec, parse
+from apps.runtime.supervisor.pool import PoolSpec, parse, types_of
 from apps.workers.models import Session
 from tests.factories import QueueFactory
 from tests.processes import Process, effects, final, until, worker
@@ -87,3 +88,13 @@ def test_a_pool_of_what_is_not_served_is_refused_at_the_start(own_database, tmp_
     assert process.wait() == 2
     assert "--pool names nowhere" in process.output
     assert "Traceback" not in process.output
+
+
+def test_a_pool_of_a_type_takes_its_other_names_too():
+    @handler("pool.new", aliases=("pool.old",))
+    def work(ctx, payload): ...
+
+    specs = parse(["a:1=type:pool.new"])
+    offered = ["noop", "pool.new", "pool.old"]
+    assert types_of(specs[0], specs, offered) == ["pool.new", "pool.old"]
+    assert types_of(None, specs, offered) == ["noop"]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from apps import handlers
 from apps.errors import BadInput
 
 DEFAULT = "default"
@@ -89,8 +90,9 @@ def queues_of(spec: PoolSpec | None, specs: Sequence[PoolSpec], served: Mapping[
 def types_of(spec: PoolSpec | None, specs: Sequence[PoolSpec], offered: Collection[str]) -> list[str]:
     """The types a pool claims: types that have a pool go nowhere else."""
     if spec is not None and spec.types:
-        return [name for name in offered if name in spec.types]
-    taken = frozenset[str]().union(*(other.types for other in specs))
+        wanted = handlers.with_aliases(sorted(spec.types))
+        return [name for name in offered if name in wanted]
+    taken = handlers.with_aliases([name for other in specs for name in other.types])
     return [name for name in offered if name not in taken]
 
 

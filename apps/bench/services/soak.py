@@ -20,8 +20,8 @@ PART = 20_000  # enqueued at a time
 MB = 1e6
 
 _connections = Statement(
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = %(name)s AND application_name = %(application)s"
-    " AND pid <> pg_backend_pid()",
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = %(name)s AND pid <> pg_backend_pid()"
+    " AND starts_with(application_name, %(application)s)",
     int,
 )
 

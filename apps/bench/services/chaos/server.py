@@ -90,9 +90,11 @@ class Server:
         self.process = None
 
     def revive(self) -> None:
-        """Have it run and answer, whatever was going on."""
+        """Have it run, whatever was going on, and be the one who may drop a database that is being vacuumed."""
         if self.process is None or self.process.poll() is not None:
             self.start()
+        connections.close_all()
+        connections.settings["default"].update(USER="postgres")
 
     def configure(self, more: str = "") -> None:
         """Write its settings; a running server takes them at once."""

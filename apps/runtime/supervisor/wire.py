@@ -15,6 +15,7 @@ from apps.sql import Line, Trouble, Unanswered, bounded, open_async, trouble
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 PATIENCE, LONGEST_PATIENCE = 5.0, 60.0  # seconds one call may take; more after each that took too long
 REMIND = 30.0  # seconds between two lines about one outage
+FLUTTER = 1.0  # … and about two that follow each other
 
 log = structlog.get_logger("fencepost.worker")
 
@@ -28,7 +29,8 @@ class Outage:
         self.name = name
         self.since: float | None = None
         self.tries = 0
-        self.said_at = 0.0
+        self.told = False  # anything of this outage
+        self.said, self.said_at = "", 0.0
 
     async def pause(
         self, error: BaseException, *, longest: float = LONGEST_PAUSE, until: asyncio.Event | None = None
@@ -36,11 +38,12 @@ class Outage:
         """After a call that failed: say so, though not each time, and wait, each time longer and never in step."""
         now = time.monotonic()
         if self.since is None:
-            self.since, self.tries = now, 0
-        if not self.tries or now - self.said_at >= REMIND:
-            self.said_at = now
+            self.since, self.tries, self.told = now, 0, False
+        text = _first_line(error)
+        if text != self.said or now - self.said_at >= (REMIND if self.told else FLUTTER):
+            self.said, self.said_at, self.told = text, now, True
             away = round(now - self.since, 1)
-            log.warning("database does not answer", wire=self.name, error=_first_line(error), seconds=away)
+            log.warning("database does not answer", wire=self.name, error=text, seconds=away)
         pause = min(FIRST_PAUSE * 2 ** min(self.tries, 10), longest)
         self.tries += 1
         with contextlib.suppress(TimeoutError):
@@ -48,10 +51,10 @@ class Outage:
                 await (until or asyncio.Event()).wait()
 
     def over(self) -> None:
-        if self.since is not None:
+        if self.since is not None and self.told:
             away = round(time.monotonic() - self.since, 1)
             log.info("database answers again", wire=self.name, seconds=away, tries=self.tries)
-            self.since = None
+        self.since = None
 
 
 class Wire:
@@ -78,7 +81,7 @@ class Wire:
             except BaseException as error:
                 await self._look_after(error)
                 raise
-            if self.outage.since is not None:
+            if self.outage.since is not None or self.patience != PATIENCE:
                 self.patience = PATIENCE
                 self.outage.over()
             return answer

@@ -16,6 +16,7 @@ from apps.bench.services.chaos.work import QUIET
 
 SHORT, LONG = (0.0, 0.3), (1.0, 3.0)  # seconds a job takes
 LONG_PART, DELAYED_PART, KEYED_PART = 0.12, 0.15, 0.6
+LOST_PART = 0.05  # of the answers to requests with a key: they are asked again
 BATCH = 12
 RECENT = 60  # jobs that may be cancelled or waited for
 AGAIN_AFTER = 0.2  # seconds
@@ -148,6 +149,8 @@ class Customer(threading.Thread):
         alone = len(jobs) == 1
         path, body = (path, jobs[0]) if alone else (f"{path}/batch", {"jobs": jobs})
         answer = self._ask("POST", path, body, key=key)
+        if key and self.dice.random() < LOST_PART:
+            answer = None  # lost on its way
         while key and (answer is None or answer.status_code in COME_BACK) and not self.shop.closed.wait(AGAIN_AFTER):
             answer = self._ask("POST", path, body, key=key)
         if answer is None or answer.status_code not in (200, 201):

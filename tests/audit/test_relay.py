@@ -158,7 +158,7 @@ def test_an_open_transaction_delays_only_its_own_facts(own_database, project):
 
 def test_a_whole_life_is_told_in_order(queue, session):
     job_id = enqueue(queue)
-    finish(session, take_one(session, queue), outcome="retryable_error", delay_ms=0)
+    finish(session, take_one(session, queue), outcome="retryable_error", delay_ms=1000)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE jobs_job_live SET state = 'queued'")
     finish(session, *take(session, queue))

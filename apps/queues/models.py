@@ -75,6 +75,9 @@ class Queue(models.Model):
     aging_seconds = models.IntegerField(
         null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(AGING_MAX)]
     )  # NULL: strict priority; 0: first in, first out
+    # Set while jobs are still ranked with another ageing (rerank_due.sql). Negative: nobody has looked yet;
+    # else they are looked at once more when every transaction begun before this microsecond has ended.
+    rerank_after = models.BigIntegerField(null=True, blank=True, editable=False)
     timeout_ms = models.BigIntegerField(
         default=300_000, validators=[MinValueValidator(1), MaxValueValidator(30 * 86_400_000)]
     )
@@ -112,6 +115,27 @@ class Queue(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class PausedType(models.Model):
+    """A job type that no queue of a project hands out for now."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, models.DB_CASCADE, db_index=False, related_name="paused_types")
+    type = models.CharField(max_length=128)
+    paused_at = models.DateTimeField()
+    paused_until = models.DateTimeField(null=True, blank=True)
+    paused_by = models.CharField(max_length=320, blank=True)
+    pause_reason = models.CharField(max_length=255, blank=True)
+
+    class Meta:
+        constraints = [
+            # claim.sql looks a type up by it
+            models.UniqueConstraint(fields=["project", "type"], name="paused_type_is_unique_in_its_project"),
+        ]
+
+    def __str__(self) -> str:
+        return self.type
 
 
 class BreakerState(models.TextChoices):

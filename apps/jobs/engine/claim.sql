@@ -29,6 +29,12 @@ line AS MATERIALIZED (
     WHERE (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
 ),
 
+-- Types that a project has paused.
+halted AS MATERIALIZED (
+    SELECT halt.project_id, halt.type FROM queues_pausedtype AS halt
+    WHERE halt.type = ANY(%(types)s::text []) AND (halt.paused_until IS NULL OR halt.paused_until > clock_timestamp())
+),
+
 offer AS MATERIALIZED (
     SELECT * FROM unnest(%(types)s::text [], %(timeouts_ms)s::bigint []) AS o (type, timeout_ms)
 ),
@@ -47,6 +53,7 @@ heads AS MATERIALIZED (
             ORDER BY job.rank, job.id
             LIMIT %(reach)s
         ) AS lane
+        WHERE (line.project_id, offer.type) NOT IN (SELECT halted.project_id, halted.type FROM halted)
         ORDER BY lane.rank, lane.id
         LIMIT %(reach)s
     ) AS head

@@ -62,6 +62,7 @@ class Migration(migrations.Migration):
                         ],
                     ),
                 ),
+                ("rerank_after", models.BigIntegerField(blank=True, editable=False, null=True)),
                 (
                     "timeout_ms",
                     models.BigIntegerField(
@@ -356,6 +357,36 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("in_flight__gte", 0)), name="key_in_flight_not_negative")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PausedType",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(
+                        default=uuid_utils.compat.uuid7, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("type", models.CharField(max_length=128)),
+                ("paused_at", models.DateTimeField()),
+                ("paused_until", models.DateTimeField(blank=True, null=True)),
+                ("paused_by", models.CharField(blank=True, max_length=320)),
+                ("pause_reason", models.CharField(blank=True, max_length=255)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DB_CASCADE,
+                        related_name="paused_types",
+                        to="accounts.project",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "type"), name="paused_type_is_unique_in_its_project")
                 ],
             },
         ),

@@ -43,7 +43,7 @@ LEASE = 2.0
 READY_WITHIN, DRAINED_WITHIN = 60.0, 90.0
 TOGETHER = 0.3  # how often a brief fault strikes in the middle of another
 REST = (0.1, 0.8)  # seconds between two faults
-FINE_ENDS = {"0", "-9", "-15", "3", "42"}  # told to, killed, superseded, a hostile handler
+FINE_ENDS = {"0", "-9", "-15", "3", "4", "42"}  # told to, killed, superseded, told to in an outage, a hostile handler
 
 
 type Say = Callable[[str], object]

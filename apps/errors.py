@@ -19,6 +19,7 @@ Refusal                          400
 ├── Gone                         410
 ├── TooLarge                     413
 ├── TooManyRequests              429
+│   └── QueueFull
 └── Unavailable                  503
 """
 
@@ -164,6 +165,12 @@ class TooManyRequests(Refusal):
     """Too many requests; wait and try again."""
 
     code, status = "too_many_requests", 429
+
+
+class QueueFull(TooManyRequests):
+    """The queue holds as many jobs as it may; wait until some have been taken."""
+
+    code = "queue_full"
 
 
 class Unavailable(Refusal):

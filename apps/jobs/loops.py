@@ -11,6 +11,8 @@ from apps.handlers import Loop
 from apps.jobs.engine import prune
 from apps.jobs.engine.partition import partition
 from apps.jobs.engine.promote import LIMIT, next_due, promote
+from apps.jobs.engine.depth import depth_on
+from apps.jobs.engine.open_gates import NOWHERE, open_gates
 from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
 from apps.jobs.engine.reap import Outage, reap
 from apps.jobs.engine.server import server
@@ -28,6 +30,8 @@ JANITOR_SECONDS = 60.0
 
 async def promote_due(connection: Connection) -> float:
     """Promote what is due and wake its workers; sleep until the next job is, at most a second."""
+GATES_SECONDS, RECONCILE_SECONDS = 0.5, 30.0
+DEPTH_SECONDS = 2.0
     promoted = await promote.on(connection, limit=LIMIT)
     if promoted:
         await wake_statement.on(connection, queues=payload({row.queue_id for row in promoted}))
@@ -76,6 +80,29 @@ async def wake_what_is_left(connection: Connection) -> None:
     await wake_left.on(connection)
 
 
+async def open_new_gates(connection: Connection) -> None:
+    """Open the gates of limits that are new, as soon as what runs behind them is counted."""
+    after = NOWHERE
+    while (tried := await open_gates.on(connection, after=after)) is not None:
+        after, opened = tried
+        if opened:
+            await wake_statement.on(connection, queues=payload({after}))
+
+
+async def count_anew(connection: Connection) -> None:
+    """Compare what gates count with what runs, one queue at a time."""
+    after = NOWHERE
+    while (looked := await reconcile.on(connection, after=after)) is not None:
+        after, drifts = looked
+        for drift in drifts:
+            log.error("gate counted wrong", **asdict(drift) | {"queue_id": str(drift.queue_id)})
+
+
+async def measure_depths(connection: Connection) -> None:
+    """Keep the depth cache, for submits to capped queues and for whoever watches."""
+    await depth_on(connection)
+
+
 def cut_days() -> None:
     """Keep the partitions ahead of the days, and no longer than anything in them is kept."""
     partition()
@@ -95,3 +122,6 @@ LOOPS = [
     Loop("janitor", discard_old, seconds=JANITOR_SECONDS),
     Loop("partitions", cut_days, seconds=3600),
 ]
+    Loop("gates", open_new_gates, seconds=GATES_SECONDS),
+    Loop("reconcile", count_anew, seconds=RECONCILE_SECONDS),
+    Loop("depth", measure_depths, seconds=DEPTH_SECONDS),

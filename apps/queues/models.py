@@ -9,6 +9,8 @@ from uuid_utils.compat import uuid7
 from apps.accounts.models import Project, Role, slug_rule
 
 AGING_MAX = 10**8  # seconds; DESIGN: rank must fit a bigint
+DEPTH_MAX = 1_000_000  # jobs; the depth cache counts no further
+WEIGHT_MAX = 100
 
 
 class Curve(models.TextChoices):
@@ -90,13 +92,23 @@ class Queue(models.Model):
     allowed_types = ArrayField(models.CharField(max_length=128), null=True, blank=True)
     hide_payloads_below = models.CharField(max_length=16, choices=Role.choices, null=True, blank=True)
 
-    max_concurrency = models.IntegerField(null=True, blank=True)
-    shards = models.SmallIntegerField(default=1)
-    rate_per_second = models.FloatField(null=True, blank=True)
-    burst = models.IntegerField(null=True, blank=True)
-    max_depth = models.BigIntegerField(null=True, blank=True)
+    max_concurrency = models.IntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(CAP_MAX)]
+    )
+    shards = models.SmallIntegerField(default=1, validators=[MinValueValidator(1), MaxValueValidator(64)])
+    rate_per_second = models.FloatField(
+        null=True, blank=True, validators=[finite, MinValueValidator(RATE_MIN), MaxValueValidator(RATE_MAX)]
+    )
+    burst = models.IntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(CAP_MAX)]
+    )  # NULL: a second's worth, and at least one
+    max_depth = models.BigIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(DEPTH_MAX)]
+    )  # advisory: judged by the depth cache
     max_per_key = models.IntegerField(null=True, blank=True)
-    weight = models.SmallIntegerField(default=1)
+    weight = models.SmallIntegerField(
+        default=1, validators=[MinValueValidator(1), MaxValueValidator(WEIGHT_MAX)]
+    )  # share of a worker's slots among the queues that have work
     breaker_window = models.SmallIntegerField(null=True, blank=True)
     breaker_trip = models.SmallIntegerField(null=True, blank=True)
     breaker_cooldown_seconds = models.IntegerField(null=True, blank=True)

@@ -22,6 +22,7 @@ from apps.errors import Refusal
 from apps.jobs.engine import log, prune
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim import claim, claim_in_turn
+from apps.jobs.engine.depth import depth
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.fenced import fenced
@@ -184,7 +185,8 @@ def _steer(queue: Any) -> None:
 
 
 def _look_after(queue: Any) -> None:
-    """The janitor, the relay and readers of the log."""
+    """The janitor, the depth cache, the relay and readers of the log."""
+    depth()
     prune.prune_dead()
     prune.prune_sessions()
     day = older(JOB, days=0)[-1].day

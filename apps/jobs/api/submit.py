@@ -32,10 +32,12 @@ class Submit(Endpoint):
         asks=examples.ASK,
         example=examples.RECEIPT,
         keyed=True,
+        refusals=(429,),
     )
     def post(self, request: Request, queue: UUID) -> Response:
-        """Answers 200 with the live job that holds the unique key, if there is one."""
-        found = self.reach(selectors.queues(self.caller), pk=queue)
+        """Answers 200 with the live job that holds the unique key, if there is one. 429 `queue_full` with `depth` and
+        `max_depth` where a queue with such a limit holds as many jobs as it may."""
+        found = self.reach(selectors.with_depth(selectors.queues(self.caller)), pk=queue)
         job_id = uuid7()
 
         def make() -> Made:
@@ -62,10 +64,12 @@ class SubmitBatch(Endpoint):
         asks={"jobs": [examples.ASK]},
         example={"batch": examples.ID, "jobs": [examples.RECEIPT]},
         keyed=True,
+        refusals=(429,),
     )
     def post(self, request: Request, queue: UUID) -> Response:
-        """All or none. Faults point at `#/jobs/<n>/<field>`."""
-        found = self.reach(selectors.queues(self.caller), pk=queue)
+        """All or none; so also where they would fill a queue beyond its `max_depth` (429 `queue_full`). Faults point at
+        `#/jobs/<n>/<field>`."""
+        found = self.reach(selectors.with_depth(selectors.queues(self.caller)), pk=queue)
         jobs = _jobs_of(self.sent)
 
         def make() -> Made:

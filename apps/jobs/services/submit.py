@@ -17,8 +17,10 @@ from apps.jobs.engine.wake import wake_queue
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors import find
 from apps.jobs.services.check import check
+from apps.jobs.services.full import refuse_when_full
 from apps.jobs.states import JobState
 from apps.queues.models import Queue, RetryPolicy
+from apps.queues.selectors import with_depth
 
 # What the database settles as it writes a job.
 DECIDED = ("created_at", "run_at", "rank", "ranked_aging", "priority", "max_attempts", "max_losses")
@@ -37,10 +39,11 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
 
     `queue` is a Queue or "org/project/queue". Fields: payload, priority, run_at or delay_seconds,
     timeout_ms, retry_policy, max_attempts, max_losses, depends_on, on_parent_failure, unique_key,
-    labels. Raises BadInput naming the field. The answer's `is_new` is False when a live job
+    labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
     already held the unique key: then that one is answered.
     """
     place = _queue(queue)
+    refuse_when_full(place)
     job = _new_job(place, {"type": type, **fields}, pointer="#", policies={})
     [placed] = enqueue_here(place, [job], submitted_by=submitted_by, pointer="#")
     return _as_job(place, job, placed, submitted_by)
@@ -85,6 +88,7 @@ def submit_one(
     *, queue: Queue, fields: Mapping[str, Any], submitted_by: UUID | None = None, job_id: UUID | None = None
 ) -> Enqueued:
     """The same without reading the job back: what the API's hot path calls. `job_id` is a UUIDv7, should one be set."""
+    refuse_when_full(queue)
     job = _new_job(queue, fields, pointer="#", policies={})
     if job_id:
         job = replace(job, id=job_id)
@@ -100,6 +104,7 @@ def submit_batch(
     place = _queue(queue)
     if not 1 <= len(jobs) <= settings.BATCH_MAX:
         raise BadInput.at("#/jobs", f"Give between 1 and {settings.BATCH_MAX} jobs; this has {len(jobs)}.")
+    refuse_when_full(place, jobs=len(jobs))
     policies: dict[str, UUID] = {}
     checked = [_new_job(place, fields, pointer=f"#/jobs/{n}", policies=policies) for n, fields in enumerate(jobs)]
     batch = Batch.objects.create(project_id=place.project_id, queue=place, size=len(checked), submitted_by=submitted_by)
@@ -128,7 +133,7 @@ def _queue(queue: Queue | str) -> Queue:
         return queue
     try:
         organization, project, name = queue.split("/")
-        return Queue.objects.get(project__organization__slug=organization, project__slug=project, name=name)
+        return with_depth(Queue.objects.all()).get(project__organization__slug=organization, project__slug=project, name=name)
     except (ValueError, DataError, Queue.DoesNotExist):  # a NUL is a DataError
         raise NotFound(f"There is no queue {queue!r}; name it organization/project/queue.") from None
 

@@ -149,6 +149,24 @@ class Verb[**P, T]:
                 rows = await statement.on(connection, **params)
 
 
+async def in_one_go(
+    connection: psycopg.AsyncConnection[Any], *asks: tuple[Statement[Any], dict[str, Any]]
+) -> list[list[Any]]:
+    """Send statements of one transaction without waiting for answers in between; answers the rows of each."""
+    cursors = [psycopg.AsyncRawCursor(connection) for _ in asks]
+    try:
+        async with connection.pipeline():
+            await connection.execute("BEGIN")
+            for cursor, (statement, params) in zip(cursors, asks, strict=True):
+                await cursor.execute(statement.native, [params[name] for name in statement.names], binary=True)
+            await connection.execute("COMMIT")
+    except psycopg.Error:
+        await connection.rollback()
+        raise
+    rows = [await cursor.fetchall() for cursor in cursors]
+    return [[statement.row(*values) for values in found] for (statement, _), found in zip(asks, rows, strict=True)]
+
+
 def run(text: str) -> None:
     """Run generated DDL, such as a partition's, on Django's connection."""
     with _cursor() as cursor:

@@ -3,21 +3,31 @@
 import math
 import time
 from collections import deque
+from dataclasses import asdict
 from typing import Any
 
 import psycopg
+import structlog
 
 from apps.handlers import Loop
+from apps.jobs import services
 from apps.jobs.engine import prune
-from apps.jobs.engine.partition import partition
-from apps.jobs.engine.promote import LIMIT, next_due, promote
 from apps.jobs.engine.depth import depth_on
 from apps.jobs.engine.open_gates import NOWHERE, open_gates
+from apps.jobs.engine.partition import partition
+from apps.jobs.engine.promote import LIMIT, next_due, promote
 from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
 from apps.jobs.engine.reap import Outage, reap
+from apps.jobs.engine.reconcile import reconcile
+from apps.jobs.engine.rerank import LIMIT as RERANK_LIMIT
+from apps.jobs.engine.rerank import NOWHERE as BEGINNING
+from apps.jobs.engine.rerank import rerank_statement
 from apps.jobs.engine.server import server
 from apps.jobs.engine.wake import payload, wake_statement
 from apps.jobs.engine.wake_left import wake_left
+from apps.queues.engine.rerank import rerank_due, rerank_settle
+
+log = structlog.get_logger("fencepost.loops")
 
 type Connection = psycopg.AsyncConnection[Any]
 
@@ -25,13 +35,14 @@ PROMOTE_SECONDS = 1.0
 REAP_SECONDS, REAP_SOONEST = 2.0, 0.25
 AWAY_SECONDS = 1.0  # without touch: what is shorter is no outage for any lease
 OUTAGES = 1000  # that are remembered
+GATES_SECONDS, RECONCILE_SECONDS = 0.5, 30.0
+DEPTH_SECONDS = 2.0
+RERANK_SECONDS, PAUSES_SECONDS = 2.0, 1.0
 JANITOR_SECONDS = 60.0
 
 
 async def promote_due(connection: Connection) -> float:
     """Promote what is due and wake its workers; sleep until the next job is, at most a second."""
-GATES_SECONDS, RECONCILE_SECONDS = 0.5, 30.0
-DEPTH_SECONDS = 2.0
     promoted = await promote.on(connection, limit=LIMIT)
     if promoted:
         await wake_statement.on(connection, queues=payload({row.queue_id for row in promoted}))
@@ -75,11 +86,6 @@ async def reap_silent(connection: Connection) -> float:
 _reaper = Reaper()
 
 
-async def wake_what_is_left(connection: Connection) -> None:
-    """Wake the dependents that one transaction could not, of very wide fan-outs."""
-    await wake_left.on(connection)
-
-
 async def open_new_gates(connection: Connection) -> None:
     """Open the gates of limits that are new, as soon as what runs behind them is counted."""
     after = NOWHERE
@@ -103,6 +109,32 @@ async def measure_depths(connection: Connection) -> None:
     await depth_on(connection)
 
 
+async def rank_anew(connection: Connection) -> None:
+    """Rank the jobs of queues whose ageing changed as if they had been submitted with it, batch by batch."""
+    due = await rerank_due.on(connection)
+    if not due:
+        return
+    queues, after, skipped = [one.queue_id for one in due], BEGINNING, 0
+    while True:
+        [span] = await rerank_statement.on(connection, queues=queues, after=after, limit=RERANK_LIMIT)
+        skipped += span.skipped
+        if span.upto is None or span.seen < RERANK_LIMIT:
+            break
+        after = span.upto
+    if not skipped:  # else somebody held some: the next time
+        await rerank_settle.on(connection, queues=queues, marks=[one.mark for one in due])
+
+
+def end_pauses() -> None:
+    """Say that pauses are over whose time has come, and wake who waited for it."""
+    services.end_pauses()
+
+
+async def wake_what_is_left(connection: Connection) -> None:
+    """Wake the dependents that one transaction could not, of very wide fan-outs."""
+    await wake_left.on(connection)
+
+
 def cut_days() -> None:
     """Keep the partitions ahead of the days, and no longer than anything in them is kept."""
     partition()
@@ -118,10 +150,12 @@ def discard_old() -> float:
 LOOPS = [
     Loop("promote", promote_due, seconds=PROMOTE_SECONDS),
     Loop("reap", reap_silent, seconds=REAP_SECONDS),
+    Loop("gates", open_new_gates, seconds=GATES_SECONDS),
+    Loop("reconcile", count_anew, seconds=RECONCILE_SECONDS),
+    Loop("depth", measure_depths, seconds=DEPTH_SECONDS),
+    Loop("rerank", rank_anew, seconds=RERANK_SECONDS),
+    Loop("pauses", end_pauses, seconds=PAUSES_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=30),
     Loop("janitor", discard_old, seconds=JANITOR_SECONDS),
     Loop("partitions", cut_days, seconds=3600),
 ]
-    Loop("gates", open_new_gates, seconds=GATES_SECONDS),
-    Loop("reconcile", count_anew, seconds=RECONCILE_SECONDS),
-    Loop("depth", measure_depths, seconds=DEPTH_SECONDS),

@@ -1,6 +1,9 @@
 """Where a job waits: queues, retry policies, and the counters that guard them."""
 
+import math
+
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -53,6 +56,16 @@ class RetryPolicy(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+CAP_MAX = 1_000_000
+RATE_MIN, RATE_MAX = 1e-6, 1e6  # one in twelve days; a million in a second
+
+
+def finite(value: float) -> None:
+    """NaN is neither below nor above anything."""
+    if not math.isfinite(value):
+        raise ValidationError("Enter a number.")
 
 
 class Queue(models.Model):

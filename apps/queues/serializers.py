@@ -6,8 +6,8 @@ from django.utils.timezone import now
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Body, Flag, Moment, Pick, Slug, Text, Whole
-from apps.queues.models import AGING_MAX, Curve, Queue, RetryPolicy
+from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Slug, Text, Whole
+from apps.queues.models import AGING_MAX, CAP_MAX, DEPTH_MAX, RATE_MAX, RATE_MIN, WEIGHT_MAX, Curve, Queue, RetryPolicy
 
 DAYS_MAX = 3650
 DELAY_MAX_MS = 10**12
@@ -27,13 +27,51 @@ class QueueFields(Body):
         required=False,
         allow_null=True,
         help_text="A waiting job outruns one a priority higher after so long. null: never; 0: first in, first out. "
-        "Counts for jobs submitted from now on.",
+        "Jobs that wait are ranked anew, within seconds.",
     )
     timeout_ms = Whole(min_value=1, max_value=TIMEOUT_MAX_MS, required=False)
+    max_concurrency = Whole(
+        min_value=1, max_value=CAP_MAX, required=False, allow_null=True, help_text="Jobs at once, over all workers."
+    )
+    shards = Whole(
+        min_value=1,
+        max_value=64,
+        required=False,
+        help_text="Parts the cap is counted in, for many claimers at once; changes while nothing runs (409). "
+        "A queue with a rate has one.",
+    )
+    rate_per_second = Number(
+        min_value=RATE_MIN,
+        max_value=RATE_MAX,
+        required=False,
+        allow_null=True,
+        help_text="Starts per second, fractions too. In any time t at most burst + rate × t; a token spent does not come back.",
+    )
+    burst = Whole(
+        min_value=1,
+        max_value=CAP_MAX,
+        required=False,
+        allow_null=True,
+        help_text="Starts that may come at once after a rest. null: a second's worth, at least 1.",
+    )
     retention_days = Whole(min_value=1, max_value=DAYS_MAX, required=False, allow_null=True)
     dead_letter_retention_days = Whole(min_value=1, max_value=DAYS_MAX, required=False, allow_null=True)
     allowed_types = serializers.ListField(
         child=Text(max_length=128), required=False, allow_null=True, max_length=1000, help_text="null: any."
+    )
+    max_depth = Whole(
+        min_value=1,
+        max_value=DEPTH_MAX,
+        required=False,
+        allow_null=True,
+        help_text="Submitting to a queue with so many queued jobs is refused with 429. Advisory: the depth is "
+        "measured every two seconds, so a burst may pass it. null: no limit.",
+    )
+    weight = Whole(
+        min_value=1,
+        max_value=WEIGHT_MAX,
+        required=False,
+        help_text="Its share of a worker's slots among the queues that have work; 1 unless said.",
     )
 
 
@@ -95,6 +133,16 @@ class PausedAnswer(serializers.Serializer[Any]):
     reason = serializers.CharField()
 
 
+class PausedTypeAnswer(serializers.Serializer[Any]):
+    id = serializers.UUIDField()
+    project = serializers.UUIDField(source="project_id")
+    type = serializers.CharField()
+    at = serializers.DateTimeField(source="paused_at")
+    until = serializers.DateTimeField(source="paused_until", allow_null=True)
+    by = serializers.CharField(source="paused_by")
+    reason = serializers.CharField(source="pause_reason", allow_blank=True)
+
+
 class QueueAnswer(serializers.Serializer[Queue]):
     id = serializers.UUIDField()
     project = serializers.UUIDField(source="project_id")
@@ -103,9 +151,15 @@ class QueueAnswer(serializers.Serializer[Queue]):
     default_priority = serializers.IntegerField()
     aging_seconds = serializers.IntegerField(allow_null=True)
     timeout_ms = serializers.IntegerField()
+    max_concurrency = serializers.IntegerField(allow_null=True)
+    shards = serializers.IntegerField()
+    rate_per_second = serializers.FloatField(allow_null=True)
+    burst = serializers.IntegerField(allow_null=True)
     retention_days = serializers.IntegerField(allow_null=True)
     dead_letter_retention_days = serializers.IntegerField(allow_null=True)
     allowed_types = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    max_depth = serializers.IntegerField(allow_null=True)
+    weight = serializers.IntegerField()
     paused = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
 

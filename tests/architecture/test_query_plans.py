@@ -22,16 +22,20 @@ from apps.errors import Refusal
 from apps.jobs.engine import log, prune
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim import claim, claim_in_turn
+from apps.jobs.engine.claim_gated import claim_gated
 from apps.jobs.engine.depth import depth
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.fenced import fenced
+from apps.jobs.engine.gates import gates
 from apps.jobs.engine.heartbeat import Told, heartbeat
+from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.partition import JOB
 from apps.jobs.engine.promote import next_due, promote
 from apps.jobs.engine.purge import purge
-from apps.jobs.engine.ready import ready
+from apps.jobs.engine.ready import ready, ready_among
 from apps.jobs.engine.reap import reap
+from apps.jobs.engine.reconcile import reconcile
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report, report_missing
 from apps.jobs.engine.retry_now import retry_now
@@ -83,6 +87,7 @@ def plans(database_name, database_template, django_db_blocker) -> Any:
         _seed(queue.project_id)
         patch.setattr(Statement, "__call__", _explained(found))
         _live(queue)
+        _limit(queue)
         _end(queue)
         _steer(queue)
         _look_after(queue)
@@ -138,7 +143,8 @@ def _live(queue: Any) -> None:
     enqueue([NewJob(queue_id=queue.pk, type="ping", depends_on=[parent.job_id])])
     promote(limit=100)
     next_due()
-    ready(after=UUID(int=0), queues=[queue.pk], limit=10)
+    ready(after=UUID(int=0), limit=10)
+    ready_among(after=UUID(int=0), queues=[queue.pk], limit=10)
     registered = register(uid="here", concurrency=500, lease_seconds=30, hostname="host", pid=1)
     queue.session_id = registered.session_id
     queues = [queue.pk, *(seeded("queue", n) for n in range(1, 6))]
@@ -147,6 +153,23 @@ def _live(queue: Any) -> None:
     ).jobs
     assert len(queue.claims) == 50
     claim_in_turn(session_id=queue.session_id, queues=queues, offers={"ping": None}, limit=0)
+
+
+def _limit(queue: Any) -> None:
+    """Jobs pass a gate that counts what runs behind it."""
+    limited = seeded("queue", 7)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE queues_queue SET max_concurrency = 4, shards = 2 WHERE id = %s", [limited])
+        cursor.execute(
+            "INSERT INTO queues_gate (queue_id, shard, cap, in_flight, tokens, opens_after, breaker, trips)"
+            " SELECT %s, shard, 2, 0, 1, 1, 'closed', 0 FROM generate_series(0, 1) AS shard",
+            [limited],
+        )
+    assert open_gates() == (limited, True)
+    assert [one.queue_id for one in gates(queues=[limited], types=["ping"])] == [limited]
+    passed = claim_gated(session_id=queue.session_id, queue_id=limited, offers={"ping": None}, limit=50)
+    assert len(passed.jobs) == 2
+    assert reconcile() == (limited, [])
 
 
 def _end(queue: Any) -> None:

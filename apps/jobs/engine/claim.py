@@ -48,6 +48,7 @@ class Claimed:
         default=0.0, compare=False
     )  # seconds until the first job was found, or until it was known that there is none
     ends: Mapping[UUID, int] = field(default_factory=dict, compare=False)  # the rank at which it stopped in each queue
+    gated: bool = field(default=False, compare=False)  # some of these queues have limits: see claim_gated
 
     @property
     def contended(self) -> bool:
@@ -56,10 +57,14 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Where the lines of queues begin, and how many jobs the session holds (None: the database counts)."""
+    """Where the lines of queues begin, and how many jobs the session holds (None: the database counts).
+
+    `ahead`: how many jobs, by its weight, a queue has had more than the others; it comes later by so many.
+    """
 
     floors: Mapping[UUID, int] = field(default_factory=dict)
     held: int | None = None
+    ahead: Mapping[UUID, float] = field(default_factory=dict)
 
 
 class Walk:
@@ -115,6 +120,7 @@ def _params(
         "session_id": session_id,
         "queues": list(queues),
         "floors": [hint.floors.get(queue_id, LOWEST) for queue_id in queues],
+        "ahead": [hint.ahead.get(queue_id, 0.0) for queue_id in queues],
         "held": hint.held,
         "types": list(offers),
         "timeouts_ms": list(offers.values()),
@@ -123,14 +129,15 @@ def _params(
     }
 
 
-def _answer(rows: list[tuple[Any, ...]]) -> Claimed:
+def answer(rows: list[tuple[Any, ...]]) -> Claimed:
+    """What the rows of a claim say."""
     jobs: list[Claim] = []
     ends: dict[UUID, int] = {}
-    for _, _, rank, *values in rows:
+    for _, _, _, rank, *values in rows:
         if rank is not None:
             jobs.append(job := Claim(*values))
             ends[job.queue_id] = max(rank, ends.get(job.queue_id, rank))
-    return Claimed(jobs=jobs, candidates=rows[0][0], walked=rows[0][1], ends=ends)
+    return Claimed(jobs=jobs, candidates=rows[0][0], walked=rows[0][1], ends=ends, gated=rows[0][2])
 
 
 def claim(
@@ -143,7 +150,7 @@ def claim(
     leaves room for, and nothing to a session that is draining, fenced, ended or lapsed. It counts what
     it sees: of a session that claims twice at once, each may be given all the room (see claim_in_turn).
     """
-    return _answer(_claim(**_params(session_id, queues, offers, limit, hint)))
+    return answer(_claim(**_params(session_id, queues, offers, limit, hint)))
 
 
 def claim_steps(
@@ -152,7 +159,7 @@ def claim_steps(
     """The same for whoever cannot know that a session claims once at a time, such as the remote workers' door."""
     yield from _turn.ask(session_id=session_id)
     rows = yield from _claim.ask(**_params(session_id, queues, offers, limit, _NO_HINT))
-    return _answer(rows)
+    return answer(rows)
 
 
 claim_in_turn = Verb(claim_steps)
@@ -168,4 +175,4 @@ async def claim_on(
     hint: Hint = _NO_HINT,
 ) -> Claimed:
     """The same from a worker, in one round trip."""
-    return _answer(await _claim.on(connection, **_params(session_id, queues, offers, limit, hint)))
+    return answer(await _claim.on(connection, **_params(session_id, queues, offers, limit, hint)))

@@ -3,6 +3,7 @@
 -- crash forgets has only re-queued its jobs, and the fence grows by the clock all the same.
 -- `floors` and `held` are hints of a session that has just claimed (claim.py, Walk): where each queue's line began
 -- then, and how many jobs it holds. They spare the walk over rows that have ended and cannot be removed yet.
+-- `ahead` says how much more than the others each queue has had of late, in turns; a turn is as many jobs as its weight.
 WITH holder AS MATERIALIZED (
     SELECT
         session.id,
@@ -23,10 +24,12 @@ WITH holder AS MATERIALIZED (
 ),
 
 line AS MATERIALIZED (
-    SELECT queue.id, queue.project_id, queue.timeout_ms, asked.floor
-    FROM unnest(%(queues)s::uuid [], %(floors)s::bigint []) AS asked (id, floor)
+    SELECT queue.id, queue.project_id, queue.timeout_ms, queue.weight, asked.floor, asked.ahead
+    FROM unnest(%(queues)s::uuid [], %(floors)s::bigint [], %(ahead)s::float8 []) AS asked (id, floor, ahead)
     INNER JOIN queues_queue AS queue ON asked.id = queue.id
     WHERE (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
+      -- Those have a statement of their own (claim_gated.sql).
+      AND NOT EXISTS (SELECT FROM queues_gate AS gate WHERE gate.queue_id = queue.id)
 ),
 
 -- Types that a project has paused.
@@ -40,7 +43,9 @@ offer AS MATERIALIZED (
 ),
 
 heads AS MATERIALIZED (
-    SELECT head.place, head.id, head.rank, head.turn, line.project_id, coalesce(head.timeout_ms, line.timeout_ms) AS timeout_ms
+    SELECT
+        head.place, head.id, head.rank, line.ahead + (head.turn - 1) / line.weight::float8 AS turn, line.project_id,
+        coalesce(head.timeout_ms, line.timeout_ms) AS timeout_ms
     FROM line
     CROSS JOIN LATERAL (
         SELECT lane.place, lane.id, lane.rank, offer.timeout_ms, row_number() OVER (ORDER BY lane.rank, lane.id) AS turn
@@ -57,7 +62,7 @@ heads AS MATERIALIZED (
         ORDER BY lane.rank, lane.id
         LIMIT %(reach)s
     ) AS head
-    ORDER BY head.turn, head.rank, head.id
+    ORDER BY turn, head.rank, head.id
     LIMIT %(reach)s
 ),
 
@@ -98,6 +103,7 @@ told AS (
 SELECT
     seen.candidates,
     extract(EPOCH FROM coalesce(claimed.started_at, clock_timestamp()) - statement_timestamp())::float8 AS walked,
+    EXISTS (SELECT FROM queues_gate AS gate WHERE gate.queue_id = ANY(%(queues)s::uuid [])) AS gated,
     claimed.rank, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
     claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
     extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id,

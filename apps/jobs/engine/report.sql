@@ -20,7 +20,7 @@ held AS MATERIALIZED (
     SELECT
         job.id, job.queue_id, job.fence, job.attempt, job.max_attempts, job.losses, job.max_losses, job.snoozes,
         job.max_snoozes, job.priority, job.ranked_aging, job.rank, job.run_at, job.started_at, job.deadline_at,
-        job.cancel_requested_at, job.generation, job.has_dependents, job.session_id, job.retry_policy_id,
+        job.cancel_requested_at, job.generation, job.has_dependents, job.session_id, job.retry_policy_id, job.shard,
         job.state AS found,
         asked.ledger_id, asked.result, asked.delay_ms, asked.error_class, asked.error_message, asked.traceback,
         asked.runtime,
@@ -149,7 +149,7 @@ ended AS (
         job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
         job.generation, job.fence, job.session_id, job.started_at, job.deadline_at, job.cancel_requested_at,
-        job.pending, job.reservation_generation, job.attempt, job.snoozes, job.releases, job.shard,
+        job.pending, job.reservation_generation, job.attempt, job.snoozes, job.releases,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
         job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels,
         job.losses + (verdict.outcome IN ('lost', 'crashed'))::int AS losses,
@@ -162,7 +162,7 @@ shelved AS (
         workflow_id, retry_policy_id, schedule_id, submitted_by, required_worker,
         assigned_worker, timeout_ms, priority, max_attempts, max_losses, max_snoozes,
         generation, fence, session_id, started_at, deadline_at, cancel_requested_at,
-        pending, reservation_generation, attempt, snoozes, releases, shard,
+        pending, reservation_generation, attempt, snoozes, releases,
         has_dependents, requires_approval, on_parent_failure, placement, type,
         unique_key, concurrency_key, request_id, payload, labels,
         losses, result, state, reason, finished_at, shelved_on
@@ -184,6 +184,7 @@ went_on AS (
         session_id = NULL,
         started_at = NULL,
         deadline_at = NULL,
+        shard = NULL,
         attempt = job.attempt - (onward.outcome IN ('snoozed', 'released'))::int,
         losses = job.losses + (onward.outcome IN ('lost', 'crashed'))::int,
         snoozes = job.snoozes + (onward.outcome = 'snoozed')::int,
@@ -191,6 +192,29 @@ went_on AS (
     FROM onward
     WHERE job.id = ANY(ARRAY[onward.id])
     RETURNING job.id, job.fence, onward.outcome, job.state, job.has_dependents, job.run_at
+),
+
+-- What was charged at a gate goes back to it: jobs before gates, and those in order.
+freed AS MATERIALIZED (
+    SELECT verdict.queue_id, verdict.shard, count(*) AS jobs
+    FROM verdict
+    WHERE verdict.shard IS NOT NULL
+    GROUP BY verdict.queue_id, verdict.shard
+),
+
+gates AS MATERIALIZED (
+    SELECT gate.queue_id, gate.shard, freed.jobs
+    FROM freed
+    INNER JOIN queues_gate AS gate ON freed.queue_id = gate.queue_id AND freed.shard = gate.shard
+    ORDER BY gate.queue_id, gate.shard
+    FOR NO KEY UPDATE OF gate
+),
+
+returned AS (
+    UPDATE queues_gate AS gate
+    SET in_flight = greatest(gate.in_flight - gates.jobs, 0)
+    FROM gates
+    WHERE gate.queue_id = gates.queue_id AND gate.shard = gates.shard
 ),
 
 ledger AS (

@@ -6,6 +6,8 @@ import django.db.models.deletion
 import uuid_utils.compat
 from django.db import migrations, models
 
+import apps.queues.models
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -110,13 +112,72 @@ class Migration(migrations.Migration):
                         null=True,
                     ),
                 ),
-                ("max_concurrency", models.IntegerField(blank=True, null=True)),
-                ("shards", models.SmallIntegerField(default=1)),
-                ("rate_per_second", models.FloatField(blank=True, null=True)),
-                ("burst", models.IntegerField(blank=True, null=True)),
-                ("max_depth", models.BigIntegerField(blank=True, null=True)),
+                (
+                    "max_concurrency",
+                    models.IntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(1000000),
+                        ],
+                    ),
+                ),
+                (
+                    "shards",
+                    models.SmallIntegerField(
+                        default=1,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(64),
+                        ],
+                    ),
+                ),
+                (
+                    "rate_per_second",
+                    models.FloatField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            apps.queues.models.finite,
+                            django.core.validators.MinValueValidator(1e-06),
+                            django.core.validators.MaxValueValidator(1000000.0),
+                        ],
+                    ),
+                ),
+                (
+                    "burst",
+                    models.IntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(1000000),
+                        ],
+                    ),
+                ),
+                (
+                    "max_depth",
+                    models.BigIntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(1000000),
+                        ],
+                    ),
+                ),
                 ("max_per_key", models.IntegerField(blank=True, null=True)),
-                ("weight", models.SmallIntegerField(default=1)),
+                (
+                    "weight",
+                    models.SmallIntegerField(
+                        default=1,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(100),
+                        ],
+                    ),
+                ),
                 ("breaker_window", models.SmallIntegerField(blank=True, null=True)),
                 ("breaker_trip", models.SmallIntegerField(blank=True, null=True)),
                 ("breaker_cooldown_seconds", models.IntegerField(blank=True, null=True)),

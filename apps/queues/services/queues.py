@@ -11,8 +11,12 @@ from apps.accounts.models import Project
 from apps.accounts.services.fields import change, hold, make, told
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, InUse
+from apps.queues.engine.rerank import rerank_mark
+from apps.queues.engine.tell import tell
 from apps.queues.models import Queue
+from apps.queues.services import gates
 
+LIMITS = frozenset({"max_concurrency", "shards", "rate_per_second", "burst"})  # what gates are dealt from
 PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
 
 
@@ -20,6 +24,7 @@ PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
 def create(*, project: Project, actor: Actor, name: str, **fields: Any) -> Queue:
     """Make a queue; `fields` are those of the model. Raises BadInput, and Conflict for a name that is taken."""
     queue = make(Queue(project=project, name=name, **fields))
+    gates.settle(queue)
     _record(queue, actor, "queue.create", after=told(queue))
     return queue
 
@@ -29,6 +34,10 @@ def update(*, queue: Queue, actor: Actor, **fields: Any) -> Queue:
     """Change the named fields of a queue."""
     held = _hold(queue)
     before, after = change(held, fields)
+    if LIMITS & after.keys():
+        gates.settle(held)
+    if "aging_seconds" in after:
+        rerank_mark(queue_id=held.pk)
     if after:
         _record(held, actor, "queue.update", before=before, after=after)
     return held
@@ -50,6 +59,9 @@ def pause(*, queue: Queue, actor: Actor, reason: str = "", until: datetime | Non
         "pause_reason": reason,
     }
     before, after = change(held, asked)
+    tell(
+        project_id=held.project_id, kind="queue.paused", queue_id=held.pk, by=actor.name, reason=reason, until=until
+    )
     _record(held, actor, "queue.pause", before=before, after=after)
     return held
 
@@ -60,6 +72,7 @@ def resume(*, queue: Queue, actor: Actor) -> Queue:
     held = _hold(queue)
     before, after = change(held, {"paused_at": None, "paused_until": None, "paused_by": "", "pause_reason": ""})
     if after:
+        tell(project_id=held.project_id, kind="queue.resumed", queue_id=held.pk, by=actor.name)
         _record(held, actor, "queue.resume", before=before, after=after)
     return held
 

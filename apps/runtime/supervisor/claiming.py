@@ -5,6 +5,8 @@ import contextlib
 import logging
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import psycopg
@@ -13,18 +15,18 @@ import structlog
 from apps import handlers
 from apps.handlers import Handler
 from apps.jobs.engine.claim import Claim, Claimed, Hint, Walk, claim_on
-from apps.jobs.engine.ready import ready
 from apps.runtime.executor import Run, Stop
+from apps.runtime.supervisor.gating import Gating
 from apps.runtime.supervisor.pool import Pool, PoolSpec, queues_of, types_of
 from apps.runtime.supervisor.state import State
-from apps.runtime.supervisor.wire import Wire
+from apps.runtime.supervisor.turns import Turns
+from apps.runtime.supervisor.wire import Call, Wire
 from apps.sql import Trouble, trouble
 
-AT_ONCE = 16  # queues one claim looks at; a worker that serves more asks first which have work
 BATCH_WAIT = 0.005  # seconds a busy worker waits for more slots to claim for together
 NOT_READY_WAIT = 0.02  # seconds until executors that are being replaced are looked at again
+LEAST_WAIT = 0.001  # seconds until a token comes, at least
 SHARE = 4  # … unless this part of them is free
-NOWHERE = UUID(int=0)
 
 log = structlog.get_logger("fencepost.worker")
 
@@ -38,15 +40,16 @@ class Claiming:
         self.pool = pool
         self.spec = spec
         self.served: dict[UUID, str] | None = None  # what `queues` was chosen from
-        self.queues: list[UUID] = []
-        self.cursor = NOWHERE
+        self.turns = Turns(wire.send)
         self.walk = Walk()
         # Half at a time: while one half is being reported, the other is claimed and runs.
         self.at_most = max(1, math.ceil(pool.slots / 2))
+        self.plain_empty = False  # the last claim from queues without limits found nothing
         self.full = False  # the last claim got all it asked for: there is more
         wanted = types_of(spec, state.options.pools, state.options.types or handlers.types())
         self.handlers: dict[str, Handler] = {name: found for name in wanted if (found := handlers.find(name))}
         self.offers = {name: round(one.timeout * 1000) if one.timeout else None for name, one in self.handlers.items()}
+        self.gating = Gating(wire, self._send, self.offers)
         self.talks = logging.getLogger("fencepost.worker").isEnabledFor(logging.INFO)
 
     async def run(self) -> None:
@@ -67,17 +70,19 @@ class Claiming:
         pool = self.pool
         pool.has_work.clear()
         limit = min(state.room(pool), self.at_most)
-        got = await self._claim(limit)
+        queues = await self._queues(limit)
+        limited = await self._claim_gated(queues, limit)
+        got = await self._claim(queues, limit - limited)
         for job in got.jobs:
             self._start(job)
-        self.full = len(got.jobs) == limit
-        pool.empty = not got.jobs and not got.contended
-        if pool.empty:
-            if state.options.burst and not state.held and all(one.empty for one in state.pools):
+        self.full = limited + len(got.jobs) == limit
+        pool.empty = not limited and not got.jobs and not got.contended and not self.gating.left and not self.turns.more
+        if not limited and not got.jobs and not got.contended and not self.turns.more:
+            if pool.empty and state.options.burst and not state.held and all(one.empty for one in state.pools):
                 state.stop()
                 return
             await asyncio.sleep(self.walk.rest)
-            await self._wait(pool.has_work, min(state.options.poll_interval, max(self.walk.due_in, 0)))
+            await self._wait(pool.has_work, self._patience())
 
     async def _room(self) -> bool:
         """Wait for free slots; with work at hand, for enough of them to be worth a claim."""
@@ -96,44 +101,54 @@ class Claiming:
             await self._wait(pool.has_room, BATCH_WAIT)
         return state.room(pool) > 0 and not state.stopping
 
-    async def _claim(self, limit: int) -> Claimed:
+    def _patience(self) -> float:
+        """Seconds to wait for a wake-up: a line that is to be walked again, or a token, comes without one."""
+        return min(self.state.options.poll_interval, max(self.walk.due_in, 0), max(self.gating.waits, LEAST_WAIT))
+
+    async def _claim_gated(self, queues: Sequence[UUID], limit: int) -> int:
+        """Claim where there are limits: at most half of the room while there may be other work."""
+        state = self.state
+        assert state.session_id is not None  # noqa: S101 — the supervisor registers before it claims
+        jobs = await self.gating.claim(state.session_id, queues, limit if self.plain_empty else math.ceil(limit / 2))
+        for job in jobs:
+            self._start(job)
+        return len(jobs)
+
+    async def _claim(self, queues: Sequence[UUID], limit: int) -> Claimed:
         state = self.state
         session_id = state.session_id
         assert session_id is not None  # noqa: S101 — the supervisor registers before it claims
-        queues = await self._queues()
-        if not queues or not self.offers:
+        if not queues or not self.offers or not limit:
             return Claimed(jobs=[], candidates=0)
         # Who leaves when there is nothing left must have looked everywhere.
-        hint = Hint() if state.options.burst else self.walk.hint(len(state.held))
-        state.claims_begun += 1
-        try:
-            got = await self.wire.send(
-                lambda connection: claim_on(
-                    connection, session_id=session_id, queues=queues, offers=self.offers, limit=limit, hint=hint
-                )
+        hint = replace(Hint() if state.options.burst else self.walk.hint(len(state.held)), ahead=self.turns.ahead())
+        got: Claimed = await self._send(
+            lambda connection: claim_on(
+                connection, session_id=session_id, queues=queues, offers=self.offers, limit=limit, hint=hint
             )
-        finally:
-            state.claims_done += 1
-            state.moved.set()
+        )
         self.walk.see(hint, got)
+        self.turns.see([job.queue_id for job in got.jobs], state.weights)
+        self.plain_empty = not got.jobs
+        # Of many queues the next ones may have limits where these have none.
+        self.pool.gated = self.gating.known = got.gated or (self.turns.rotates and self.gating.known)
         return got
 
-    async def _queues(self) -> list[UUID]:
+    async def _send[T](self, call: Call[T]) -> T:
+        """A claim's call: whether one is on its way matters to whoever finds jobs that nobody knows."""
+        self.state.claims_begun += 1
+        try:
+            return await self.wire.send(call)
+        finally:
+            self.state.claims_done += 1
+            self.state.moved.set()
+
+    async def _queues(self, limit: int) -> Sequence[UUID]:
         """The queues to claim from: all, or the next few that have work when there are many."""
         if self.served is not self.state.queues:
             self.served = self.state.queues
-            self.queues = queues_of(self.spec, self.state.options.pools, self.served)
-        served = self.queues
-        if len(served) <= AT_ONCE:
-            return served
-        found = await self._ready_after(self.cursor, served)
-        if not found and self.cursor != NOWHERE:
-            found = await self._ready_after(NOWHERE, served)
-        self.cursor = found[-1] if len(found) == AT_ONCE else NOWHERE
-        return found
-
-    async def _ready_after(self, cursor: UUID, served: list[UUID]) -> list[UUID]:
-        return await self.wire.send(lambda connection: ready.on(connection, after=cursor, queues=served, limit=AT_ONCE))
+            self.turns.serve(queues_of(self.spec, self.state.options.pools, self.served))
+        return await self.turns.next(limit)
 
     def _start(self, job: Claim) -> None:
         state = self.state

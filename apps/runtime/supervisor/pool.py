@@ -61,6 +61,7 @@ class Pool:
     def __init__(self, name: str, slots: int) -> None:
         self.name, self.slots = name, slots
         self.held = 0
+        self.gated = False  # some of its queues have limits
         self.empty = False  # its last claim found nothing
         self.has_work = asyncio.Event()  # something may be claimable
         self.has_room = asyncio.Event()  # a slot became free

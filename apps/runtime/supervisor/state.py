@@ -18,6 +18,7 @@ class State:
         self.session_id: UUID | None = None
         self.executor: Executor | None = None
         self.queues: dict[UUID, str] = {}  # id → org/project/queue
+        self.weights: dict[UUID, int] = {}  # of those queues
         self.held: dict[UUID, Run] = {}  # claimed and not yet reported
         self.ended: list[tuple[Run, Ended | None]] = []  # waiting to be reported
         self.orphans: list[Ended] = []  # to be released: claimed, but the reply was lost
@@ -102,3 +103,5 @@ class State:
         if isinstance(run.pool, Pool):
             run.pool.held -= 1
             run.pool.has_room.set()
+            if run.pool.gated:
+                run.pool.has_work.set()  # a place of a limit is free

@@ -1,0 +1,50 @@
+"""Hand jobs of one queue with limits to a session: the gate is held first, then the claim sees what it admits."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from apps.jobs.engine.claim import SPARE, Claimed, answer
+from apps.sql import Statement, Steps, Verb, in_one_go
+
+_gate = Statement.beside(__file__, str, "claim_gate")
+_claim = Statement.beside(__file__, lambda *values: values)
+
+
+def claim_gated_steps(
+    *, session_id: UUID, queue_id: UUID, offers: Mapping[str, int | None], limit: int
+) -> Steps[Claimed]:
+    """Claim up to `limit` jobs of a queue that has a cap, a rate or an open breaker; see claim for the rest."""
+    yield from _gate.ask(queue_id=queue_id)
+    rows = yield from _claim.ask(**_params(session_id, queue_id, offers, limit))
+    return answer(rows)
+
+
+claim_gated = Verb(claim_gated_steps)
+
+
+async def claim_gated_on(
+    connection: psycopg.AsyncConnection[Any],
+    *,
+    session_id: UUID,
+    queue_id: UUID,
+    offers: Mapping[str, int | None],
+    limit: int,
+) -> Claimed:
+    """The same from a worker, in one round trip: the gate is held for no longer than the database needs."""
+    params = _params(session_id, queue_id, offers, limit)
+    _, rows = await in_one_go(connection, (_gate, {"queue_id": queue_id}), (_claim, params))
+    return answer(rows)
+
+
+def _params(session_id: UUID, queue_id: UUID, offers: Mapping[str, int | None], limit: int) -> dict[str, Any]:
+    return {
+        "session_id": session_id,
+        "queue_id": queue_id,
+        "types": list(offers),
+        "timeouts_ms": list(offers.values()),
+        "limit": limit,
+        "reach": limit + SPARE,
+    }

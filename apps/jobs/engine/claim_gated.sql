@@ -1,0 +1,138 @@
+-- Hand jobs of one queue with limits to a session, as many as the shard that claim_gate.sql holds admits, and charge
+-- them there: a place of the cap, a token each, and while the breaker tries whether it can close, one job as its probe.
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+
+holder AS MATERIALIZED (
+    SELECT
+        session.concurrency - (
+            SELECT count(*) FROM jobs_job_live AS mine
+            WHERE mine.session_id = %(session_id)s::uuid AND mine.state = 'running'
+        ) AS room,
+        set_config('synchronous_commit', 'off', TRUE) AS quick
+    FROM workers_session AS session
+    WHERE session.id = %(session_id)s::uuid
+      AND session.ended_at IS NULL
+      AND session.fenced_at IS NULL
+      AND NOT session.draining
+      AND session.lease_expires_at > clock_timestamp()
+),
+
+line AS MATERIALIZED (
+    SELECT
+        queue.id, queue.project_id, queue.timeout_ms, queue.rate_per_second AS rate, gate.shard, gate.cap, gate.in_flight,
+        gate.breaker, gate.reopens_at, gate.probe_job,
+        CASE
+            WHEN queue.rate_per_second IS NOT NULL
+                THEN least(
+                    coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)),
+                    gate.tokens + queue.rate_per_second * extract(EPOCH FROM clock.now - gate.refilled_at)::float8
+                )
+        END AS tokens
+    FROM clock
+    CROSS JOIN queues_queue AS queue
+    INNER JOIN queues_gate AS gate ON queue.id = gate.queue_id
+    WHERE queue.id = %(queue_id)s::uuid
+      AND gate.shard = nullif(current_setting('fencepost.gate', TRUE), '')::smallint
+      AND (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
+),
+
+room AS MATERIALIZED (
+    SELECT
+        least(
+            %(limit)s::bigint,
+            holder.room,
+            line.cap - line.in_flight,
+            floor(line.tokens)::bigint,
+            CASE
+                WHEN line.breaker = 'closed' THEN NULL
+                WHEN line.breaker = 'open' AND line.reopens_at <= clock.now THEN 1
+                WHEN line.breaker = 'half_open' AND line.probe_job IS NULL THEN 1
+                ELSE 0
+            END
+        ) AS jobs
+    FROM clock
+    CROSS JOIN line
+    CROSS JOIN holder
+),
+
+heads AS MATERIALIZED (
+    SELECT lane.place, lane.id, lane.rank, coalesce(offer.timeout_ms, line.timeout_ms) AS timeout_ms
+    FROM line
+    CROSS JOIN unnest(%(types)s::text [], %(timeouts_ms)s::bigint []) AS offer (type, timeout_ms)
+    CROSS JOIN LATERAL (
+        SELECT job.ctid AS place, job.id, job.rank
+        FROM jobs_job_live AS job
+        WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+          AND (SELECT room.jobs FROM room) > 0
+        ORDER BY job.rank, job.id
+        LIMIT %(reach)s
+    ) AS lane
+    WHERE NOT EXISTS (
+        SELECT FROM queues_pausedtype AS halt
+        WHERE halt.project_id = line.project_id AND halt.type = offer.type
+          AND (halt.paused_until IS NULL OR halt.paused_until > clock_timestamp())
+    )
+    ORDER BY lane.rank, lane.id
+    LIMIT %(reach)s
+),
+
+taken AS MATERIALIZED (
+    SELECT job.ctid AS place, heads.timeout_ms
+    FROM heads
+    INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
+    WHERE job.state = 'queued'
+    ORDER BY heads.rank, heads.id
+    LIMIT greatest((SELECT room.jobs FROM room), 0)
+    FOR NO KEY UPDATE OF job SKIP LOCKED
+),
+
+claimed AS (
+    UPDATE jobs_job_live AS job
+    SET
+        state = 'running',
+        attempt = job.attempt + 1,
+        fence = greatest(job.fence + 1, (extract(EPOCH FROM clock_timestamp()) * 1000000)::bigint),
+        session_id = %(session_id)s::uuid,
+        started_at = clock_timestamp(),
+        deadline_at = clock_timestamp() + coalesce(job.timeout_ms, taken.timeout_ms) * interval '1 millisecond',
+        shard = line.shard
+    FROM taken
+    CROSS JOIN line
+    WHERE job.ctid = taken.place
+    RETURNING
+        job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
+        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.rank, line.project_id
+),
+
+charged AS (
+    UPDATE queues_gate AS gate
+    SET
+        in_flight = gate.in_flight + admitted.jobs,
+        tokens = CASE WHEN line.rate IS NULL THEN gate.tokens ELSE line.tokens - admitted.jobs END,
+        refilled_at = CASE WHEN line.rate IS NULL THEN gate.refilled_at ELSE clock.now END,
+        breaker = CASE WHEN gate.breaker = 'closed' THEN 'closed' ELSE 'half_open' END,
+        probe_job = CASE WHEN gate.breaker <> 'closed' THEN admitted.id END,
+        probe_fence = CASE WHEN gate.breaker <> 'closed' THEN admitted.fence END
+    FROM clock
+    CROSS JOIN line
+    CROSS JOIN (
+        SELECT count(*) AS jobs, (array_agg(claimed.id))[1] AS id, (array_agg(claimed.fence))[1] AS fence FROM claimed
+    ) AS admitted
+    WHERE gate.queue_id = line.id AND gate.shard = line.shard AND admitted.jobs > 0
+),
+
+told AS (
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids, attempts)
+    SELECT claimed.project_id, claimed.queue_id, 'job.started', 'running', array_agg(claimed.id), array_agg(claimed.attempt)
+    FROM claimed
+    GROUP BY claimed.project_id, claimed.queue_id
+)
+
+SELECT
+    seen.candidates, 0::float8 AS walked, TRUE AS gated,
+    claimed.rank, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
+    claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
+    extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id,
+    claimed.losses, claimed.releases
+FROM (SELECT count(*) AS candidates FROM heads) AS seen
+LEFT JOIN claimed ON TRUE;

@@ -1,0 +1,17 @@
+"""Which queues with limits can be claimed from."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from apps.sql import Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Admitting:
+    """A queue with limits that has work; `wait_seconds` > 0: its next token comes so much later."""
+
+    queue_id: UUID
+    wait_seconds: float
+
+
+gates = Statement.beside(__file__, Admitting)

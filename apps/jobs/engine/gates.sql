@@ -1,0 +1,43 @@
+-- Which of these queues have limits and something queued, what their gates admit now, and if it is nothing for want
+-- of tokens, in how many seconds there is one. Read without locks: whoever claims looks again.
+WITH line AS MATERIALIZED (
+    SELECT
+        queue.id, queue.rate_per_second AS rate, coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst,
+        gate.shard, gate.cap, gate.in_flight, gate.tokens, gate.refilled_at, gate.breaker, gate.reopens_at, gate.probe_job
+    FROM unnest(%(queues)s::uuid []) AS asked (id)
+    INNER JOIN queues_queue AS queue ON asked.id = queue.id
+    INNER JOIN queues_gate AS gate ON queue.id = gate.queue_id
+    WHERE gate.opens_after IS NULL
+      AND (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
+),
+
+admits AS (
+    SELECT
+        line.id,
+        sum(greatest(coalesce(line.cap - line.in_flight, 1000000), 0)) AS places,
+        min(line.rate) AS rate,
+        max(least(line.burst, line.tokens + line.rate * extract(EPOCH FROM clock_timestamp() - line.refilled_at)::float8))
+            AS tokens,
+        bool_and(
+            line.breaker = 'closed'
+            OR line.breaker = 'open' AND line.reopens_at <= clock_timestamp()
+            OR line.breaker = 'half_open' AND line.probe_job IS NULL
+        ) AS lets_through
+    FROM line
+    GROUP BY line.id
+)
+
+SELECT
+    admits.id,
+    CASE WHEN admits.tokens < 1 THEN (1 - admits.tokens) / admits.rate ELSE 0 END AS wait_seconds
+FROM admits
+WHERE admits.places > 0 AND admits.lets_through
+  AND EXISTS (
+      SELECT
+      FROM unnest(%(types)s::text []) AS offer (type)
+      CROSS JOIN LATERAL (
+          SELECT 1 FROM jobs_job_live AS job
+          WHERE job.queue_id = admits.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+          LIMIT 1
+      ) AS lane
+  );

@@ -34,7 +34,8 @@ class QueueConsole(Console):
     autocomplete_fields = ("project", "retry_policy")
     fieldsets = (
         (None, {"fields": ("project", "name", "retry_policy", "allowed_types", "hide_payloads_below")}),
-        ("Order and time", {"fields": ("default_priority", "aging_seconds", "timeout_ms")}),
+        ("Order and time", {"fields": ("default_priority", "aging_seconds", "weight", "timeout_ms")}),
+        ("Depth", {"fields": ("max_depth",)}),
         ("Kept for", {"fields": ("retention_days", "dead_letter_retention_days")}),
         ("Pause", {"fields": READ_ONLY}),
     )

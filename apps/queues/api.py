@@ -44,6 +44,8 @@ QUEUE = {
     "retention_days": None,
     "dead_letter_retention_days": None,
     "allowed_types": None,
+    "max_depth": None,
+    "weight": 1,
     "paused": None,
     "created_at": AT,
 }

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from uuid_utils.compat import uuid7
 
 from apps.jobs import services
 from apps.jobs.engine.claim import Claimed, claim
-from apps.jobs.engine.ready import ready
+from apps.jobs.engine.ready import ready, ready_among
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import QueueFactory, SessionFactory
 from tests.jobs.looks import ANN, look, run, state, told
@@ -246,8 +247,9 @@ def test_the_queues_that_have_work_are_found_from_a_cursor_on(queue):
     busy = [queues[1], queues[3]]
     for pk in busy:
         enqueue(QueueFactory._meta.model(pk=pk))
-    assert ready(after=queues[0], queues=queues, limit=10) == busy
-    assert ready(after=queues[1], queues=queues, limit=10) == busy[1:]
-    assert ready(after=queues[0], queues=[queues[0], queues[3]], limit=10) == busy[1:]
-    assert ready(after=queues[0], queues=queues, limit=1) == busy[:1]
-    assert ready(after=queues[3], queues=queues, limit=10) == []
+    for look in (ready, partial(ready_among, queues=queues)):
+        assert look(after=queues[0], limit=10) == busy
+        assert look(after=queues[1], limit=10) == busy[1:]
+        assert look(after=queues[0], limit=1) == busy[:1]
+        assert look(after=queues[3], limit=10) == []
+    assert ready_among(after=queues[0], queues=[queues[0], queues[3]], limit=10) == busy[1:]

@@ -1,5 +1,5 @@
--- Which of these queues have something queued: a loose walk over the lanes from a rotating cursor,
--- one step per queue that has work, however many jobs or idle queues there are.
+-- The next queues that have something queued, from a cursor on: a loose walk over the lanes, one step per queue that
+-- has work, however many jobs or idle queues there are.
 WITH RECURSIVE busy AS (
     (
         SELECT job.queue_id FROM jobs_job_live AS job
@@ -18,5 +18,5 @@ WITH RECURSIVE busy AS (
 
 SELECT busy.queue_id
 FROM busy
-WHERE busy.queue_id = ANY(%(queues)s::uuid [])
+WHERE busy.queue_id IS NOT NULL
 LIMIT %(limit)s;

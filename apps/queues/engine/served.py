@@ -8,10 +8,11 @@ from apps.sql import Statement
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A queue and its full name, organization/project/queue."""
+    """A queue, its full name, organization/project/queue, and its share of slots."""
 
     id: UUID
     name: str
+    weight: int
 
 
 served = Statement.beside(__file__, Served)

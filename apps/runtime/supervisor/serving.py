@@ -46,6 +46,7 @@ class Serving:
         else:
             found = await self.wire.send(lambda connection: served.on(connection, names=names))
         queues = {row.id: row.name for row in found}
+        self.state.weights = {row.id: row.weight for row in found}
         if queues != self.state.queues:
             self.state.queues = queues
             self.state.has_work.set()

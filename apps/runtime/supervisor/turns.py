@@ -1,0 +1,68 @@
+"""Whose turn it is among the queues of a pool: each by its weight, and none waits for longer than a round."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from uuid import UUID
+
+from apps.jobs.engine.ready import Send, ready_after
+
+AT_ONCE = 16  # queues one claim looks at; a worker that serves more asks first which have work
+NOWHERE = UUID(int=0)
+
+
+class Turns:
+    """Where a pool is in its round over the queues, and what each of them has had.
+
+    Every queue has a clock, which goes on by 1/weight with each job that is taken from it; whose clock shows least is
+    next. One that had nothing to offer for a while starts from the clock of the job that was taken last, so that it
+    is next, and not for as long as it was away. (Start-time fair queuing, Goyal, Vin and Cheng 1996.)
+    """
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.queues: Sequence[UUID] = []
+        self.known: Collection[UUID] = ()
+        self.cursor = NOWHERE
+        self.more = False  # the round goes on: there may be others that have work
+        self.now = 0.0
+        self.clocks: dict[UUID, float] = {}
+
+    def serve(self, queues: Sequence[UUID]) -> None:
+        """From now on these."""
+        self.queues, self.known = queues, frozenset(queues)
+
+    @property
+    def rotates(self) -> bool:
+        return len(self.queues) > AT_ONCE
+
+    async def next(self, limit: int) -> Sequence[UUID]:
+        """The queues to claim so many jobs from: all, or the next few that have work when there are many."""
+        if not self.rotates:
+            self.more = False
+            return self.queues
+        few = max(1, min(AT_ONCE, limit))
+        found = await self._after(self.cursor, few)
+        self.more = len(found) == few
+        if not self.more and self.cursor != NOWHERE:
+            found += [one for one in await self._after(NOWHERE, few - len(found)) if one <= self.cursor]
+        self.cursor = found[-1] if found else NOWHERE
+        return found
+
+    async def _after(self, cursor: UUID, limit: int) -> list[UUID]:
+        return await ready_after(self.send, after=cursor, queues=self.known, limit=limit)
+
+    def ahead(self) -> Mapping[UUID, float]:
+        """How far the clocks of queues are ahead of the others'."""
+        return {queue_id: clock - self.now for queue_id, clock in self.clocks.items()}
+
+    def see(self, taken: Iterable[UUID], weights: Mapping[UUID, int]) -> None:
+        """Learn which queue each job of a claim came from."""
+        last = self.now
+        for queue_id, jobs in Counter(taken).items():
+            stride = 1 / weights.get(queue_id, 1)
+            clock = max(self.clocks.get(queue_id, 0.0), self.now) + jobs * stride
+            self.clocks[queue_id] = clock
+            last = max(last, clock - stride)
+        if last > self.now:
+            self.now = last
+            self.clocks = {queue_id: clock for queue_id, clock in self.clocks.items() if clock > last}

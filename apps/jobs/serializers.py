@@ -5,10 +5,12 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Query, Text, Whole
+from apps.errors import BadInput
 from apps.jobs.states import JobState, OnParentFailure
 
 KEY_MAX, NAME_MAX, ERROR_MAX = 255, 128, 255
 BULK_MAX = LINES_MAX = 1000
+DELAY_MAX = 10 * 365 * 86_400  # seconds
 
 
 class JobFields(Body):
@@ -45,6 +47,29 @@ class ReplayQueue(Body):
     limit = Whole(min_value=1, max_value=BULK_MAX, required=False)
     rate_per_second = Number(min_value=0.001, max_value=10_000, required=False)
     error_class = Text(max_length=ERROR_MAX, required=False)
+
+
+class PauseJob(Body):
+    reason = Text(max_length=255, required=False, allow_blank=True)
+
+
+class Reschedule(Body):
+    run_at = Moment(required=False, help_text="A time that has passed means now.")
+    delay_seconds = Number(min_value=0, max_value=DELAY_MAX, required=False, help_text="Instead of run_at.")
+
+    def checked(self) -> dict[str, Any]:
+        fields = super().checked()
+        if len(fields) != 1:
+            raise BadInput.at("#/run_at", "Give run_at or delay_seconds, and not both.")
+        return fields
+
+
+class Priority(Body):
+    priority = Whole(min_value=-1000, max_value=1000, help_text="Higher runs first.")
+
+
+class Move(Body):
+    to = Pick(["up", "down", "top", "bottom"])
 
 
 class Nothing(Body):
@@ -219,6 +244,11 @@ class ReplayedAnswer(serializers.Serializer[Any]):
     skipped = serializers.ListField(
         child=serializers.UUIDField(), help_text="Left, because something stands in the way."
     )
+
+
+class ResumedTypeAnswer(serializers.Serializer[Any]):
+    type = serializers.CharField()
+    was_paused = serializers.BooleanField()
 
 
 class PurgedAnswer(serializers.Serializer[Any]):

@@ -1,11 +1,12 @@
 """Where the endpoints of jobs stand, below /api/v1/."""
 
-from apps.jobs.api import files, queues, read, submit, verbs
+from apps.jobs.api import files, order, queues, read, submit, verbs
 
 urlpatterns = [
     queues.OneQueue.at("queues/<uuid:queue>"),
     queues.ResumeQueue.at("queues/<uuid:queue>/resume"),
     queues.PurgeQueue.at("queues/<uuid:queue>/purge"),
+    queues.ResumeType.at("projects/<uuid:project>/types/<str:type>/resume"),
     submit.Submit.at("queues/<uuid:queue>/jobs"),
     submit.SubmitBatch.at("queues/<uuid:queue>/jobs/batch"),
     queues.ReplayQueue.at("queues/<uuid:queue>/dlq/replay"),
@@ -16,6 +17,12 @@ urlpatterns = [
     verbs.Cancel.at("jobs/<uuid:job>/cancel"),
     verbs.Retry.at("jobs/<uuid:job>/retry"),
     verbs.Replay.at("jobs/<uuid:job>/replay"),
+    order.Pause.at("jobs/<uuid:job>/pause"),
+    order.Resume.at("jobs/<uuid:job>/resume"),
+    order.Reschedule.at("jobs/<uuid:job>/reschedule"),
+    order.Priority.at("jobs/<uuid:job>/priority"),
+    order.Move.at("jobs/<uuid:job>/move"),
+    order.RunNext.at("jobs/<uuid:job>/run-next"),
     read.DeadLetters.at("dlq"),
     verbs.DeadLetter.at("dlq/<uuid:job>"),
     verbs.ReplayDeadLetter.at("dlq/<uuid:job>/replay"),

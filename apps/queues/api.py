@@ -16,7 +16,7 @@ from apps.accounts.serializers.accounts import page_of
 from apps.errors import BadInput
 from apps.queues import selectors, services
 from apps.queues import serializers as bodies
-from apps.queues.models import Queue, RetryPolicy
+from apps.queues.models import PausedType, Queue, RetryPolicy
 
 ID = "01a22856-3bac-754a-b89f-8e8e9e32e5c7"
 AT = "2027-03-14T07:00:00Z"
@@ -48,6 +48,15 @@ QUEUE = {
     "weight": 1,
     "paused": None,
     "created_at": AT,
+}
+PAUSED_TYPE = {
+    "id": ID,
+    "project": ID,
+    "type": "image.thumbnail",
+    "at": AT,
+    "until": "2027-03-14T09:00:00Z",
+    "by": "ada@example.com",
+    "reason": "the model is wrong",
 }
 PAUSED = {**QUEUE, "paused": {"at": AT, "until": None, "by": "ada@example.com", "reason": "the printer burns"}}
 
@@ -127,6 +136,41 @@ class PauseQueue(Endpoint):
         """No claim that begins after the answer takes a job of it; running jobs go on."""
         found = self.reach(selectors.queues(self.caller), pk=queue)
         return Response(shown(services.pause(queue=found, actor=self.actor, **self.body(bodies.Pause))))
+
+
+class PausedTypes(Endpoint):
+    route = "project-paused-types"
+
+    @tells(
+        "List paused job types",
+        answer=page_of(bodies.PausedTypeAnswer),
+        example={"results": [PAUSED_TYPE], "next": None, "previous": None},
+        paged=True,
+    )
+    def get(self, request: Request, project: UUID) -> Response:
+        """One whose end has come is gone within a second."""
+        self.reach(reach.projects(self.caller), pk=project)
+        pager = Pager(request, within=project)
+        found = pager.rows(PausedType.objects.filter(project_id=project))
+        return Response(pager.answer(found, lambda row: bodies.PausedTypeAnswer(row).data, lambda row: row.pk))
+
+
+class PauseType(Endpoint):
+    route = "project-type-pause"
+
+    @tells(
+        "Pause a job type",
+        ask=bodies.Pause,
+        answer=bodies.PausedTypeAnswer,
+        asks={"reason": "the model is wrong", "until": "2027-03-14T09:00:00Z"},
+        example=PAUSED_TYPE,
+    )
+    def post(self, request: Request, project: UUID, type: str) -> Response:
+        """No claim that begins after the answer takes a job of this type from any queue of the project;
+        running jobs go on."""
+        found = self.reach(reach.projects(self.caller), pk=project)
+        paused = services.pause_type(project=found, type=type, actor=self.actor, **self.body(bodies.Pause))
+        return Response(bodies.PausedTypeAnswer(paused).data)
 
 
 class Policies(Endpoint):

@@ -9,6 +9,8 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from apps.accounts.models import Organization, Role
+from apps.jobs.engine.pause import pause
+from apps.queues.models import Queue
 from tests import acts
 from tests.factories import (
     MembershipFactory,
@@ -35,6 +37,7 @@ class World:
     queued: UUID
     scheduled: UUID
     dead: UUID
+    paused: UUID
     user: UUID
 
 
@@ -60,8 +63,15 @@ def build(organization: Organization, results: Path) -> World:
         queued=queued,
         scheduled=acts.enqueue(queue, delay_ms=3_600_000),
         dead=dead,
+        paused=_paused(queue),
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
     )
+
+
+def _paused(queue: Queue) -> UUID:
+    job_id = acts.enqueue(queue)
+    pause(ids=[job_id])
+    return job_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +124,9 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("queue", "DELETE"): Ask(lambda w: f"queues/{w.idle_queue}", status=204),
     ("queue-pause", "POST"): Ask(lambda w: f"queues/{w.queue}/pause", lambda: {"reason": "x"}),
     ("queue-resume", "POST"): Ask(lambda w: f"queues/{w.queue}/resume"),
+    ("project-paused-types", "GET"): Ask(lambda w: f"projects/{w.project}/paused-types"),
+    ("project-type-pause", "POST"): Ask(lambda w: f"projects/{w.project}/types/noop/pause", lambda: {"reason": "x"}),
+    ("project-type-resume", "POST"): Ask(lambda w: f"projects/{w.project}/types/noop/resume"),
     ("queue-purge", "POST"): Ask(lambda w: f"queues/{w.queue}/purge"),
     ("queue-jobs", "POST"): Ask(lambda w: f"queues/{w.queue}/jobs", lambda: {"type": "noop"}, 201),
     ("queue-jobs-batch", "POST"): Ask(
@@ -127,6 +140,12 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("job-cancel", "POST"): Ask(lambda w: f"jobs/{w.queued}/cancel"),
     ("job-retry", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/retry"),
     ("job-replay", "POST"): Ask(lambda w: f"jobs/{w.dead}/replay"),
+    ("job-pause", "POST"): Ask(lambda w: f"jobs/{w.queued}/pause", lambda: {"reason": "x"}),
+    ("job-resume", "POST"): Ask(lambda w: f"jobs/{w.paused}/resume"),
+    ("job-reschedule", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/reschedule", lambda: {"delay_seconds": 5}),
+    ("job-priority", "POST"): Ask(lambda w: f"jobs/{w.queued}/priority", lambda: {"priority": 5}),
+    ("job-move", "POST"): Ask(lambda w: f"jobs/{w.queued}/move", lambda: {"to": "top"}),
+    ("job-run-next", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/run-next"),
     ("dlq", "GET"): Ask(lambda w: f"dlq?project={w.project}"),
     ("dlq-job", "DELETE"): Ask(lambda w: f"dlq/{w.dead}", status=204),
     ("dlq-job-replay", "POST"): Ask(lambda w: f"dlq/{w.dead}/replay"),

@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.schema import tells
+from apps.accounts.selectors import reach
 from apps.jobs import serializers as bodies
 from apps.jobs import services
 from apps.jobs.api import examples
@@ -32,6 +33,23 @@ class ResumeQueue(Endpoint):
         found = self.reach(selectors.queues(self.caller), pk=queue)
         self.body(bodies.Nothing)
         return Response(queues.shown(services.resume_queue(queue=found, actor=self.actor)))
+
+
+class ResumeType(Endpoint):
+    route = "project-type-resume"
+
+    @tells(
+        "Resume a job type",
+        ask=bodies.Nothing,
+        answer=bodies.ResumedTypeAnswer,
+        asks={},
+        example={"type": "image.thumbnail", "was_paused": True},
+    )
+    def post(self, request: Request, project: UUID, type: str) -> Response:
+        found = self.reach(reach.projects(self.caller), pk=project)
+        self.body(bodies.Nothing)
+        resumed = services.resume_type(project=found, type=type, actor=self.actor)
+        return Response({"type": type, "was_paused": resumed})
 
 
 class PurgeQueue(Endpoint):

@@ -59,9 +59,7 @@ def pause(*, queue: Queue, actor: Actor, reason: str = "", until: datetime | Non
         "pause_reason": reason,
     }
     before, after = change(held, asked)
-    tell(
-        project_id=held.project_id, kind="queue.paused", queue_id=held.pk, by=actor.name, reason=reason, until=until
-    )
+    tell(project_id=held.project_id, kind="queue.paused", queue_id=held.pk, by=actor.name, reason=reason, until=until)
     _record(held, actor, "queue.pause", before=before, after=after)
     return held
 

@@ -1,0 +1,48 @@
+-- Rank some live jobs by the ageing their queue has now: the part of their rank that their priority is worth changes,
+-- what they waited and where they were put by hand stays. The walk goes along ids, so that no batch is long.
+WITH span AS MATERIALIZED (
+    SELECT job.id, job.queue_id, job.ranked_aging
+    FROM jobs_job_live AS job
+    WHERE job.id > %(after)s::uuid
+    ORDER BY job.id
+    LIMIT %(limit)s
+),
+
+stale AS MATERIALIZED (
+    SELECT span.id, queue.aging_seconds::bigint * 1000000 AS aging
+    FROM span
+    INNER JOIN queues_queue AS queue ON span.queue_id = queue.id
+    WHERE queue.id = ANY(%(queues)s::uuid [])
+      AND span.ranked_aging IS DISTINCT FROM queue.aging_seconds::bigint * 1000000
+),
+
+held AS MATERIALIZED (
+    SELECT job.id, stale.aging
+    FROM stale
+    INNER JOIN jobs_job_live AS job ON job.id = ANY(ARRAY[stale.id])
+    ORDER BY job.id
+    FOR NO KEY UPDATE OF job SKIP LOCKED
+),
+
+changed AS (
+    UPDATE jobs_job_live AS job
+    SET
+        ranked_aging = held.aging,
+        rank = least(
+            greatest(
+                job.rank + job.priority::numeric
+                * (coalesce(job.ranked_aging, 4503599627370496) - coalesce(held.aging, 4503599627370496)),
+                -9200000000000000000
+            ),
+            9200000000000000000
+        )::bigint
+    FROM held
+    WHERE job.id = ANY(ARRAY[held.id])
+    RETURNING job.id
+)
+
+SELECT
+    (SELECT span.id FROM span ORDER BY span.id DESC LIMIT 1),
+    (SELECT count(*) FROM span),
+    (SELECT count(*) FROM changed),
+    (SELECT count(*) FROM stale) - (SELECT count(*) FROM changed);

@@ -29,6 +29,7 @@ KEYS = {
     "cost": {"run_wal_bytes", "run_commits", "run_db_ms", "enqueue_wal_bytes", "relay_wal_bytes"},
     "latency": {"p50_ms", "p95_ms", "p99_ms"},
     "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
+    "fairness": {"one_queue_ms", "many_queues_ms", "ratio", "single_job_in_claim"},
     "snapshot": {"free_per_second", "held_per_second", "ratio", "p50_ms", "p95_ms", "p99_ms"},
     "recovery": {"lease_seconds", "worker_seconds", "executor_seconds"},
     "soak": {

@@ -11,6 +11,7 @@ from apps.bench.services.claim_scale import claim_scale
 from apps.bench.services.cost import cost
 from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
+from apps.bench.services.fairness import fairness
 from apps.bench.services.figures import as_text
 from apps.bench.services.latency import latency
 from apps.bench.services.recovery import recovery
@@ -24,6 +25,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "cost": cost,
     "latency": latency,
     "claim-scale": claim_scale,
+    "fairness": fairness,
     "snapshot": snapshot,
     "recovery": recovery,
     "soak": soak,

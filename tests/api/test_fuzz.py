@@ -56,6 +56,7 @@ def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, 
         "job": world.queued,
         "user": world.user,
         "name": FILE,
+        "type": "noop",
     }
     _fuzz(label, known, api.headers)
 

@@ -24,7 +24,6 @@ from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim import claim, claim_in_turn
 from apps.jobs.engine.claim_gated import claim_gated
 from apps.jobs.engine.depth import depth
-from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.fenced import fenced
 from apps.jobs.engine.gates import gates
@@ -32,13 +31,10 @@ from apps.jobs.engine.heartbeat import Told, heartbeat
 from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.partition import JOB
 from apps.jobs.engine.promote import next_due, promote
-from apps.jobs.engine.purge import purge
 from apps.jobs.engine.ready import ready, ready_among
 from apps.jobs.engine.reap import reap
 from apps.jobs.engine.reconcile import reconcile
-from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report, report_missing
-from apps.jobs.engine.retry_now import retry_now
 from apps.jobs.engine.server import server
 from apps.jobs.engine.unannounced import unannounced
 from apps.jobs.engine.wake_left import wake_left
@@ -46,6 +42,7 @@ from apps.sql import Statement
 from apps.workers.engine.goodbye import goodbye
 from apps.workers.engine.register import register
 from tests import databases
+from tests.architecture.operators import seeded, steer
 from tests.architecture.sql_files import APPS, FILES, explain, explain_generic, name_of, nodes
 from tests.factories import ProjectFactory, QueueFactory
 
@@ -89,7 +86,7 @@ def plans(database_name, database_template, django_db_blocker) -> Any:
         _live(queue)
         _limit(queue)
         _end(queue)
-        _steer(queue)
+        steer(queue)
         _look_after(queue)
         yield found
 
@@ -123,12 +120,6 @@ def _has_generic_plans() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SHOW server_version_num")
         return int(cursor.fetchone()[0]) >= 160000
-
-
-def seeded(kind: str, number: int) -> UUID:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT md5(%s)::uuid", [f"{kind}{number}"])
-        return UUID(str(cursor.fetchone()[0]))
 
 
 def _live(queue: Any) -> None:
@@ -194,17 +185,6 @@ def _end(queue: Any) -> None:
     report_missing(ended=ended[:3], session_id=queue.session_id)
     reap()
     wake_left()
-
-
-def _steer(queue: Any) -> None:
-    """Operators cancel, retry, replay, purge and discard."""
-    cancel(job_id=queue.claims[40].job_id)
-    cancel(job_id=queue.claims[41].job_id, force=True)
-    cancel(job_id=seeded("live", 4))
-    retry_now(job_id=seeded("live", 2))
-    replay(delays_ms={seeded("shelved", 1): 0}, revive_descendants=True)
-    discard(ids=[seeded("shelved", 4)])
-    purge(queue_id=seeded("queue", 50))
 
 
 def _look_after(queue: Any) -> None:

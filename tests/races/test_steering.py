@@ -20,7 +20,7 @@ from tests.races.stage import aside, meanwhile, together
 
 pytestmark = pytest.mark.usefixtures("arena")
 
-CLAIMERS, JOBS = 4, 400
+CLAIMERS, JOBS = 4, 160
 
 
 def line(queue):
@@ -146,23 +146,25 @@ def test_of_many_that_shall_run_next_at_once_each_was_once_the_first(queue):
     assert len({look(job_id).rank for job_id in jobs}) == 6
 
 
+VERBS = [
+    lambda pick, job_id: services.move(job_id=job_id, actor=ANN, to=pick.choice(["up", "down", "top", "bottom"])),
+    lambda pick, job_id: services.run_next(job_id=job_id, actor=ANN),
+    lambda pick, job_id: services.set_priority(job_id=job_id, actor=ANN, priority=pick.randint(-1000, 1000)),
+    lambda pick, job_id: services.reschedule(job_id=job_id, actor=ANN, delay_seconds=pick.choice([0, 60])),
+    lambda pick, job_id: services.pause_job(job_id=job_id, actor=ANN),
+    lambda pick, job_id: services.resume_job(job_id=job_id, actor=ANN),
+]
+
+
 def test_while_operators_steer_all_is_handed_out_once_and_nobody_waits_for_ever(queue):
     jobs = bulk(queue, 200)
     sessions = SessionFactory.create_batch(2, concurrency=200)
-    verbs = [
-        lambda pick, job_id: services.move(job_id=job_id, actor=ANN, to=pick.choice(["up", "down", "top", "bottom"])),
-        lambda pick, job_id: services.run_next(job_id=job_id, actor=ANN),
-        lambda pick, job_id: services.set_priority(job_id=job_id, actor=ANN, priority=pick.randint(-1000, 1000)),
-        lambda pick, job_id: services.reschedule(job_id=job_id, actor=ANN, delay_seconds=pick.choice([0, 60])),
-        lambda pick, job_id: services.pause_job(job_id=job_id, actor=ANN),
-        lambda pick, job_id: services.resume_job(job_id=job_id, actor=ANN),
-    ]
 
     def steer(seed):
         pick = random.Random(seed)  # noqa: S311
         for _ in range(60):
             with suppress(IllegalMove):
-                pick.choice(verbs)(pick, pick.choice(jobs))
+                pick.choice(VERBS)(pick, pick.choice(jobs))
         return []
 
     def work(session):

@@ -201,6 +201,30 @@ class FileAnswer(serializers.Serializer[Any]):
     url = serializers.CharField()
 
 
+class GateAnswer(serializers.Serializer[Any]):
+    """One thing a waiting job waits for."""
+
+    code = serializers.CharField(
+        help_text="due, parents, approval, paused, queue_paused, type_paused, no_worker, cap_counting, cap_full, "
+        "key_full, rate, breaker_open, breaker_half_open, worker_offline, slots_taken, in_line"
+    )
+    says = serializers.CharField()
+    since = serializers.DateTimeField(allow_null=True)
+    until = serializers.DateTimeField(allow_null=True, help_text="When it opens by itself, as far as that is known.")
+    by = serializers.CharField(allow_null=True, help_text="Who paused, or the worker it is bound to.")
+    jobs = serializers.ListField(child=serializers.UUIDField(), help_text="Its parents, or a few that hold the places.")
+
+
+class WhyAnswer(serializers.Serializer[Any]):
+    """Why a job waits: what must open first stands first."""
+
+    says = serializers.CharField(help_text="The first gate.")
+    gates = GateAnswer(many=True)
+    position = serializers.IntegerField(allow_null=True, help_text="1 is next of its queue.")
+    is_far = serializers.BooleanField(help_text="It stands at least there; nothing was counted further.")
+    starts_at = serializers.DateTimeField(allow_null=True, help_text="A guess, by the queue's present pace.")
+
+
 class JobDetailAnswer(JobAnswer):
     generation = serializers.IntegerField()
     losses = serializers.IntegerField()
@@ -215,6 +239,7 @@ class JobDetailAnswer(JobAnswer):
     result = serializers.JSONField()
     payload_hidden = serializers.BooleanField(help_text="Your role does not see payload and result.")
     note = serializers.CharField(allow_null=True)
+    why_waiting = WhyAnswer(allow_null=True, help_text="null: it runs, or has ended.")
     lease = LeaseAnswer(allow_null=True)
     attempts = AttemptAnswer(many=True)
     parents = RelativeAnswer(many=True)

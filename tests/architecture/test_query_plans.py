@@ -38,6 +38,7 @@ from apps.jobs.engine.report import Ended, report, report_missing
 from apps.jobs.engine.server import server
 from apps.jobs.engine.unannounced import unannounced
 from apps.jobs.engine.wake_left import wake_left
+from apps.jobs.engine.why import why
 from apps.sql import Statement
 from apps.workers.engine.goodbye import goodbye
 from apps.workers.engine.register import register
@@ -59,6 +60,7 @@ MAY_SCAN = {
     "jobs/engine/prune_sessions.sql": "once a minute, over sessions",
     "jobs/engine/prune_shelves.sql": "once an hour and day",
     "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
+    "jobs/engine/why.sql": "read by people, of one job; over sessions alone, as tested below",
 }
 NOT_HERE = {
     "jobs/engine/list_dead.sql": "read by pages: tests/api",
@@ -189,6 +191,8 @@ def _end(queue: Any) -> None:
 
 def _look_after(queue: Any) -> None:
     """The janitor, the depth cache, the relay and readers of the log."""
+    for number in (49_991, 49_992, 49_995):
+        assert why(job_id=seeded("live", number))
     depth()
     prune.prune_dead()
     prune.prune_sessions()
@@ -252,6 +256,11 @@ def test_what_nobody_announces_is_found_along_the_lanes(plans):
         assert scans(plan) <= {"workers_session"}
         indexes = {node.get("Index Name", "") for node in nodes(plan)}
         assert {name for name in indexes if name.startswith("jobs_")} == {"jobs_job_live_lane"}
+
+
+def test_why_a_job_waits_reads_no_jobs_but_those_it_counts(plans):
+    for plan in plans["jobs/engine/why.sql"]:
+        assert scans(plan) <= {"workers_session"}
 
 
 def test_the_claim_walks_each_lane_in_order(plans):

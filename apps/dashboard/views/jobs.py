@@ -17,6 +17,7 @@ from apps.dashboard.views.shell import Request, actor, attempted, back, page, pa
 from apps.jobs import services
 from apps.jobs.models import Job
 from apps.jobs.selectors import detail
+from apps.jobs.selectors.why import why_waiting
 from apps.jobs.states import FINAL, JobState
 
 
@@ -38,7 +39,7 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         lines=reads.lines(one),
         progress=detail.progress(one) if one.state == JobState.RUNNING else None,
         holder=detail.holder(one),
-        position=detail.position(one),
+        waiting=why_waiting(one),
         texts=reads.texts(one) if seat.sees_payloads_of(one.queue) else None,
         files=reads.files(one) if seat.sees_payloads_of(one.queue) else [],
         parents=parents,

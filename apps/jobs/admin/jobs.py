@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import F, Func, QuerySet, TextField
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
@@ -19,6 +19,7 @@ from apps.errors import NotFound, Refusal
 from apps.jobs import services
 from apps.jobs.models import Attempt, Job
 from apps.jobs.selectors import DEAD_LETTERS, find
+from apps.jobs.selectors.why import why_waiting
 from apps.jobs.states import LIVE, JobState
 
 LABELS = {
@@ -92,9 +93,9 @@ class JobConsole(Window):
     search_help_text = "A job's id, or the exact name of a type among the live and the dead"
     actions = ("cancel_all", "retry_all", "replay_all")
     row_buttons = ("cancel", "retry", "replay")
-    readonly_fields = ("where", "tries", "payload_text", "result_text", "buttons")
+    readonly_fields = ("where", "waits_for", "tries", "payload_text", "result_text", "buttons")
     fieldsets = (
-        (None, {"fields": ("id", "type", "where", "state", "reason", "tries", "buttons")}),
+        (None, {"fields": ("id", "type", "where", "state", "reason", "waits_for", "tries", "buttons")}),
         ("When", {"fields": ("created_at", "run_at", "started_at", "deadline_at", "finished_at")}),
         ("Data", {"fields": ("payload_text", "result_text", "labels")}),
         (
@@ -158,6 +159,11 @@ class JobConsole(Window):
     @display(description="Attempt")
     def tries(self, job: Job) -> str:
         return f"{job.attempt} of {job.max_attempts}"
+
+    @display(description="Why it waits")
+    def waits_for(self, job: Job) -> SafeString | None:
+        waiting = why_waiting(job)
+        return format_html_join("", "<p>{}</p>", ([gate.says] for gate in waiting.gates)) if waiting else None
 
     @display(description="Payload")
     def payload_text(self, job: Any) -> SafeString:

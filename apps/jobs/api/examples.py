@@ -64,6 +64,7 @@ DETAIL = {
     "result": None,
     "payload_hidden": False,
     "note": None,
+    "why_waiting": None,
     "lease": {
         "worker": "press-1",
         "session": ID,

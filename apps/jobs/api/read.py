@@ -65,7 +65,7 @@ class OneJob(Endpoint):
 
     @tells("Show a job", answer=bodies.JobDetailAnswer, example=examples.DETAIL)
     def get(self, request: Request, job: UUID) -> Response:
-        """With its attempts and their logs, parents, children, progress, lease and files."""
+        """With its attempts and their logs, parents, children, progress, lease and files; and why it waits, if it does."""
         found = self.allow(find(job, among=reachable_jobs(self.caller)))
         return Response(shown.whole(found, self.role))
 

@@ -12,6 +12,7 @@ from apps.jobs import serializers as bodies
 from apps.jobs.engine.list_jobs import Listed, Window, list_jobs
 from apps.jobs.models import Job
 from apps.jobs.selectors import detail
+from apps.jobs.selectors.why import why_waiting
 from apps.jobs.states import JobState
 
 _LISTED = bodies.JobAnswer()  # made once: it copies all its fields, and a page has two hundred rows
@@ -38,16 +39,17 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
     """Everything there is to know of a job, as far as a role may."""
     least = Role(job.queue.hide_payloads_below or job.queue.project.hide_payloads_below)
     hidden = role.level < least.level
-    told = detail.progress(job)
+    told, waiting = detail.progress(job), why_waiting(job)
     facts = {
         **vars(job),
         **_facts(_as_listed(job)),
-        "position": detail.position(job),
+        "position": waiting.position if waiting and not waiting.is_far else None,
         "pending_parents": job.pending,
         "payload": None if hidden else job.payload,
         "result": None if hidden else job.result,
         "payload_hidden": hidden,
         "note": told.note if told else None,
+        "why_waiting": waiting,
         "lease": _lease(job),
         "attempts": [_attempt(one) for one in detail.history(job)],
         "parents": detail.parents(job),

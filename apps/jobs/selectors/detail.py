@@ -17,7 +17,7 @@ from apps.jobs.states import JobState
 from apps.workers.models import Session, Worker
 
 SKEW = timedelta(days=1)  # between the clock that made an id and the day of a partition
-ATTEMPTS_MAX, LINES_MAX, KIN_MAX, FILES_MAX, AHEAD_MAX = 100, 1000, 1000, 100, 10_000
+ATTEMPTS_MAX, LINES_MAX, KIN_MAX, FILES_MAX = 100, 1000, 1000, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +92,6 @@ def children(job: Job) -> list[Relative]:
         return []
     ids = Dependency.objects.filter(parent_id=job.pk).values_list("child_id", flat=True)[:KIN_MAX]
     return _relatives(ids, since=job.created_at)
-
-
-def position(job: Job) -> int | None:
-    """Its place among the waiting jobs of its queue, 1 being next; None beyond AHEAD_MAX, and where it does not queue."""
-    if job.state != JobState.QUEUED:
-        return None
-    waiting = Job.objects.filter(shelved_on=None, state=JobState.QUEUED, queue_id=job.queue_id, key_full=False)
-    ahead = waiting.filter(Q(rank__lt=job.rank) | Q(rank=job.rank, id__lt=job.pk)).order_by()
-    count = len(ahead.values_list("id", flat=True)[: AHEAD_MAX + 1])
-    return count + 1 if count <= AHEAD_MAX else None
 
 
 def files(job_id: UUID) -> list[Path]:

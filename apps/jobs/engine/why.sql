@@ -1,0 +1,198 @@
+-- All that decides when one live job is handed out, in one look and without locks: its queue, its parents, who holds it
+-- back, the workers that know it, the limits it stands before, and its place in line. Nothing is counted further than
+-- `far`, no list is longer than `few`, and what does not matter in the state the job is in is not looked for.
+WITH RECURSIVE mine AS MATERIALIZED (
+    SELECT
+        job.id, job.queue_id, job.type, job.state, job.resume_state, job.run_at, job.rank, job.attempt, job.max_attempts,
+        job.pending, job.requires_approval, job.required_worker, job.concurrency_key, job.key_full,
+        queue.paused_at, queue.paused_until, queue.paused_by, queue.pause_reason, queue.max_concurrency, queue.max_per_key,
+        queue.rate_per_second AS rate, queue.project_id, project.organization_id, clock_timestamp() AS now,
+        coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst
+    FROM jobs_job_live AS job
+    INNER JOIN queues_queue AS queue ON job.queue_id = queue.id
+    INNER JOIN accounts_project AS project ON queue.project_id = project.id
+    WHERE job.id = %(job_id)s::uuid
+),
+
+parents AS (
+    SELECT
+        array_agg(edge.parent_id ORDER BY edge.parent_id) AS ids,
+        array_agg(coalesce(parent.type, '') ORDER BY edge.parent_id) AS types,
+        array_agg(coalesce(parent.state, '') ORDER BY edge.parent_id) AS states
+    FROM (
+        SELECT dependency.parent_id
+        FROM mine
+        INNER JOIN jobs_dependency AS dependency ON mine.id = dependency.child_id
+        WHERE mine.pending > 0 AND dependency.settled_at IS NULL
+        ORDER BY dependency.parent_id
+        LIMIT %(few)s::int
+    ) AS edge
+    LEFT JOIN jobs_job_live AS parent ON edge.parent_id = parent.id
+),
+
+hold AS (
+    SELECT entry.actor, entry.at, entry.after ->> 'reason' AS said
+    FROM mine
+    INNER JOIN audit_entry AS entry ON entry.target_id = mine.id::text AND entry.action = 'job.pause'
+    WHERE mine.state = 'paused'
+    ORDER BY entry.id DESC
+    LIMIT 1
+),
+
+halt AS (
+    SELECT kind.paused_at, kind.paused_until, kind.paused_by, kind.pause_reason
+    FROM mine
+    INNER JOIN queues_pausedtype AS kind ON mine.project_id = kind.project_id AND mine.type = kind.type
+    WHERE kind.paused_until IS NULL OR kind.paused_until > mine.now
+),
+
+gate AS (
+    SELECT
+        sum(one.cap) AS cap, sum(one.in_flight) AS in_flight, bool_or(one.opens_after IS NOT NULL) AS counting,
+        max(one.breaker) FILTER (WHERE one.shard = 0) AS breaker,
+        max(one.reopens_at) FILTER (WHERE one.shard = 0) AS reopens_at,
+        (array_agg(one.probe_job) FILTER (WHERE one.shard = 0))[1] AS probe_job,
+        max(
+            least(mine.burst, one.tokens + mine.rate * extract(EPOCH FROM mine.now - coalesce(one.refilled_at, mine.now))::float8)
+        ) AS tokens
+    FROM mine
+    INNER JOIN queues_gate AS one ON mine.queue_id = one.queue_id
+),
+
+-- Of what the workers run, that which belongs to this queue.
+running AS MATERIALIZED (
+    SELECT job.id, job.started_at, job.concurrency_key
+    FROM mine
+    INNER JOIN jobs_job_live AS job ON job.state = 'running' AND mine.queue_id = job.queue_id
+    WHERE mine.state = 'queued'
+),
+
+holders AS (
+    SELECT array_agg(held.id ORDER BY held.started_at) AS ids
+    FROM (SELECT running.id, running.started_at FROM running ORDER BY running.started_at LIMIT %(few)s::int) AS held
+),
+
+sharers AS (
+    SELECT array_agg(held.id ORDER BY held.started_at) AS ids
+    FROM (
+        SELECT running.id, running.started_at
+        FROM mine
+        INNER JOIN running ON mine.concurrency_key = running.concurrency_key
+        ORDER BY running.started_at
+        LIMIT %(few)s::int
+    ) AS held
+),
+
+crew AS MATERIALIZED (
+    SELECT
+        session.id, session.concurrency, mine.type = ANY(session.types) AS announces,
+        session.draining OR worker.drained_at IS NOT NULL AS drains
+    FROM mine
+    INNER JOIN workers_session AS session
+        ON session.ended_at IS NULL AND session.fenced_at IS NULL AND session.lease_expires_at > mine.now
+    INNER JOIN workers_worker AS worker ON session.worker_id = worker.id
+    WHERE (cardinality(session.queues) = 0 OR mine.queue_id = ANY(session.queues))
+      AND (worker.organization_id IS NULL OR worker.organization_id = mine.organization_id)
+),
+
+fleet AS MATERIALIZED (
+    SELECT
+        count(*) FILTER (WHERE NOT crew.drains) AS serving,
+        count(*) FILTER (WHERE crew.announces AND NOT crew.drains) AS announcing,
+        count(*) FILTER (WHERE crew.announces AND crew.drains) AS draining,
+        coalesce(sum(crew.concurrency) FILTER (WHERE crew.announces AND NOT crew.drains), 0) AS slots
+    FROM crew
+),
+
+walk AS (
+    SELECT 1 AS step, mine.queue_id, mine.rank, mine.id, (
+        SELECT job.type FROM jobs_job_live AS job
+        WHERE job.queue_id = mine.queue_id AND job.state = 'queued' AND NOT job.key_full
+        ORDER BY job.type LIMIT 1
+    ) AS type
+    FROM mine
+    WHERE mine.state = 'queued'
+    UNION ALL
+    SELECT walk.step + 1, walk.queue_id, walk.rank, walk.id, (
+        SELECT job.type FROM jobs_job_live AS job
+        WHERE job.queue_id = walk.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.type > walk.type
+        ORDER BY job.type LIMIT 1
+    )
+    FROM walk
+    WHERE walk.type IS NOT NULL AND walk.step < %(steps)s::int
+),
+
+ahead AS (
+    SELECT least(sum(lane.jobs)::bigint, %(far)s::bigint) AS jobs
+    FROM walk
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs
+        FROM (
+            SELECT FROM jobs_job_live AS job
+            WHERE job.queue_id = walk.queue_id AND job.type = walk.type AND job.state = 'queued' AND NOT job.key_full
+              AND (job.rank, job.id) < (walk.rank, walk.id)
+            LIMIT %(far)s::bigint
+        ) AS before
+    ) AS lane
+    WHERE walk.type IS NOT NULL
+),
+
+-- Jobs a second: of the last ten minutes where that is known, else as what runs now was started.
+pace AS (
+    SELECT coalesce(
+        (
+            SELECT nullif(sum(stat.completed + stat.failed), 0) / 600.0
+            FROM queues_minutestat AS stat
+            WHERE stat.queue_id = mine.queue_id AND stat.minute > mine.now - interval '10 minutes'
+        ),
+        (SELECT count(*) / nullif(extract(EPOCH FROM mine.now - min(running.started_at)), 0) FROM running)
+    )::float8 AS per_second
+    FROM mine
+)
+
+SELECT
+    mine.now, mine.state, mine.resume_state, mine.type, mine.run_at, mine.attempt, mine.max_attempts,
+    mine.pending, parents.ids, parents.types, parents.states, mine.requires_approval,
+    hold.actor, hold.at, hold.said,
+    mine.paused_at, mine.paused_until, mine.paused_by, mine.pause_reason,
+    halt.paused_at, halt.paused_until, halt.paused_by, halt.pause_reason,
+    fleet.serving, fleet.announcing, fleet.draining,
+    CASE
+        WHEN fleet.announcing = 0 THEN (
+            SELECT max(least(session.ended_at, session.fenced_at, session.lease_expires_at))
+            FROM workers_session AS session
+            WHERE mine.type = ANY(session.types)
+        )
+    END AS known_until,
+    mine.max_concurrency, gate.cap, gate.in_flight, gate.counting, holders.ids,
+    mine.concurrency_key, mine.key_full, mine.max_per_key, key.in_flight, sharers.ids,
+    mine.rate, gate.tokens, gate.breaker, gate.reopens_at, gate.probe_job,
+    target.uid, target.live_at,
+    fleet.slots, (
+        SELECT count(*) FROM crew
+        INNER JOIN jobs_job_live AS job ON crew.id = job.session_id
+        WHERE job.state = 'running' AND crew.announces AND NOT crew.drains AND mine.state = 'queued'
+    ) AS held,
+    ahead.jobs, pace.per_second
+FROM mine
+CROSS JOIN parents
+CROSS JOIN gate
+CROSS JOIN holders
+CROSS JOIN sharers
+CROSS JOIN fleet
+CROSS JOIN ahead
+CROSS JOIN pace
+LEFT JOIN hold ON TRUE
+LEFT JOIN halt ON TRUE
+LEFT JOIN queues_key AS key ON mine.queue_id = key.queue_id AND mine.concurrency_key = key.key
+LEFT JOIN LATERAL (
+    SELECT
+        worker.uid,
+        (
+            SELECT max(least(session.ended_at, session.fenced_at, session.lease_expires_at))
+            FROM workers_session AS session
+            WHERE session.worker_id = worker.id
+        ) AS live_at
+    FROM workers_worker AS worker
+    WHERE worker.id = mine.required_worker
+) AS target ON TRUE;

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -10,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 from django.utils.timezone import now
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.audit.admin.console import Console, actor_of
 from apps.dashboard.engine.queue_counts import CAP, queue_counts
@@ -22,13 +24,20 @@ from apps.queues.models import Queue
 READ_ONLY = ("created_at", "paused_at", "paused_until", "paused_by", "pause_reason")
 
 
+class PauseForm(forms.Form):
+    reason = forms.CharField(max_length=255, required=False, widget=UnfoldAdminTextInputWidget)
+    until = forms.DateTimeField(
+        required=False, label="Until (UTC); empty: until resumed", widget=UnfoldAdminTextInputWidget
+    )
+
+
 @admin.register(Queue)
 class QueueConsole(Console):
     list_display = ("heading", "state", "waiting", "running", "oldest", "unknown", "dead", "buttons")
     list_select_related = ("project__organization",)
     search_fields = ("name", "project__slug", "project__organization__slug")
     ordering = ("project__organization__name", "project__name", "name")
-    actions = ("pause_all", "resume_all", "purge_all")
+    actions = ("pause_all", "pause_because", "resume_all", "purge_all")
     row_buttons = ("pause", "resume")
     readonly_fields = READ_ONLY
     autocomplete_fields = ("project", "retry_policy")
@@ -109,13 +118,37 @@ class QueueConsole(Console):
         return f"{queue.name} is paused; what runs goes on to its end."
 
     def resume(self, request: HttpRequest, queue: Queue) -> str:
-        services.resume(queue=queue, actor=actor_of(request))
+        jobs.resume_queue(queue=queue, actor=actor_of(request))
         return f"{queue.name} goes on."
 
     @admin.action(description="Pause", permissions=["act"])
     def pause_all(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
         for queue in queryset:
             self.attempt(request, lambda queue=queue: self.pause(request, queue))  # type: ignore[misc]
+
+    @admin.action(description="Pause, with reason and end…", permissions=["act"])
+    def pause_because(self, request: HttpRequest, queryset: QuerySet[Queue]) -> HttpResponse | None:
+        """Asks once for both; the answer comes back as the same action, confirmed."""
+        form = PauseForm(request.POST if "confirmed" in request.POST else None)
+        if form.is_valid():
+            asked = {"reason": form.cleaned_data["reason"], "until": form.cleaned_data["until"]}
+            for queue in queryset:
+                self.attempt(request, lambda queue=queue: self._pause(request, queue, **asked))  # type: ignore[misc]
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Pause queues",
+            "form": form,
+            "chosen": [queue.pk for queue in queryset],
+            "action": "pause_because",
+            "back": request.get_full_path(),
+            "opts": self.opts,
+        }
+        return TemplateResponse(request, "admin/ask.html", context)
+
+    def _pause(self, request: HttpRequest, queue: Queue, **asked: Any) -> str:
+        services.pause(queue=queue, actor=actor_of(request), **asked)
+        return f"{queue.name} is paused; what runs goes on to its end."
 
     @admin.action(description="Resume", permissions=["act"])
     def resume_all(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:

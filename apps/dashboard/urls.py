@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dashboard.views import home, jobs, lists, queues
+from apps.dashboard.views import home, jobs, lists, order, queues
 
 app_name = "dashboard"
 urlpatterns = [
@@ -14,7 +14,15 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/retry", jobs.retry, name="retry"),
     path("jobs/<uuid:job_id>/replay", jobs.replay, name="replay"),
     path("jobs/<uuid:job_id>/discard", jobs.discard, name="discard"),
+    path("jobs/<uuid:job_id>/pause", order.pause, name="pause_job"),
+    path("jobs/<uuid:job_id>/resume", order.resume, name="resume_job"),
+    path("jobs/<uuid:job_id>/move", order.move, name="move"),
+    path("jobs/<uuid:job_id>/run-next", order.run_next, name="run_next"),
+    path("jobs/<uuid:job_id>/priority", order.priority, name="priority"),
+    path("jobs/<uuid:job_id>/reschedule", order.reschedule, name="reschedule"),
     path("queues/<uuid:queue_id>", queues.queue, name="queue"),
+    path("queues/<uuid:queue_id>/types/pause", order.pause_type, name="pause_type"),
+    path("queues/<uuid:queue_id>/types/resume", order.resume_type, name="resume_type"),
     path("queues/<uuid:queue_id>/pause", queues.pause, name="pause"),
     path("queues/<uuid:queue_id>/resume", queues.resume, name="resume"),
     path("queues/<uuid:queue_id>/purge", queues.purge, name="purge"),

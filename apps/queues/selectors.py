@@ -4,12 +4,12 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Case, F, OuterRef, QuerySet, When
+from django.db.models import Case, F, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from apps.accounts.models import Project
 from apps.accounts.selectors import Caller, reach, reachable
-from apps.queues.models import Queue, RetryPolicy
+from apps.queues.models import PausedType, Queue, RetryPolicy
 
 DEPTH_BELIEVED = timedelta(minutes=1)  # with no scheduler left to measure, a queue that was full must not stay so
 
@@ -30,6 +30,12 @@ def projects_with_queues(caller: Caller) -> QuerySet[Project]:
     """The projects a caller may see, each with the `queue_ids` it has, in one statement."""
     ids = Queue.objects.filter(project=OuterRef("pk")).order_by("id").values("id")
     return reach.projects(caller).annotate(queue_ids=ArraySubquery(ids))
+
+
+def paused_types(project: Project) -> list[PausedType]:
+    """The job types that a project has paused now."""
+    rows = PausedType.objects.filter(project=project).order_by("type")
+    return list(rows.filter(Q(paused_until=None) | Q(paused_until__gt=Now())))
 
 
 def policies(caller: Caller) -> QuerySet[RetryPolicy]:

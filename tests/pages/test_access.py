@@ -32,6 +32,14 @@ WRITES = {
     "resume": ("queue", Role.MEMBER),
     "replay_queue": ("queue", Role.MEMBER),
     "purge": ("queue", Role.ADMIN),
+    "pause_job": ("job", Role.MEMBER),
+    "resume_job": ("job", Role.MEMBER),
+    "move": ("job", Role.MEMBER),
+    "run_next": ("job", Role.MEMBER),
+    "priority": ("job", Role.MEMBER),
+    "reschedule": ("job", Role.MEMBER),
+    "pause_type": ("queue", Role.MEMBER),
+    "resume_type": ("queue", Role.MEMBER),
 }
 
 

@@ -51,7 +51,7 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
 type Act = Callable[[Request, Job], object]
 
 
-def _verb(act: Act, done: str) -> Callable[..., HttpResponse]:
+def verb(act: Act, done: str) -> Callable[..., HttpResponse]:
     """A POST by a member that does one thing to one job and shows it again."""
 
     @require_POST
@@ -66,15 +66,15 @@ def _verb(act: Act, done: str) -> Callable[..., HttpResponse]:
     return view
 
 
-cancel = _verb(
+cancel = verb(
     lambda request, one: services.cancel(job_id=one.pk, actor=actor(request)),
     "Cancelled. A job that runs is told at its next heartbeat.",
 )
-retry = _verb(
+retry = verb(
     lambda request, one: services.retry_now(job_id=one.pk, actor=actor(request)),
     "Queued to run now.",
 )
-replay = _verb(
+replay = verb(
     lambda request, one: services.replay(
         job_id=one.pk, actor=actor(request), revive_descendants="revive" in request.POST
     ),

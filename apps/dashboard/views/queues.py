@@ -12,9 +12,11 @@ from apps.accounts.models import Role
 from apps.dashboard.selectors.access import queue_seat
 from apps.dashboard.selectors.listing import dead_letters, next_up, running
 from apps.dashboard.selectors.overview import line_of
-from apps.dashboard.views.shell import Request, actor, attempted, back, clean, page, part, show
+from apps.dashboard.views.order import reason, until
+from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
 from apps.jobs import services as jobs
 from apps.queues import services as queues
+from apps.queues.selectors import paused_types
 
 PREVIEW = 10  # jobs shown of each kind
 REPLAYED_AT_ONCE = 100
@@ -36,6 +38,7 @@ def queue(request: HttpRequest, queue_id: UUID) -> HttpResponse:
         running=running(one, PREVIEW),
         waiting=next_up(one, PREVIEW),
         dead=dead_letters(one, PREVIEW),
+        paused_types=paused_types(one.project),
     )
 
 
@@ -45,10 +48,9 @@ def pause(request: HttpRequest, queue_id: UUID) -> HttpResponse:
     request = cast("Request", request)
     one, seat = queue_seat(request.user, queue_id)
     seat.demand(Role.MEMBER)
-    reason = clean(request.POST.get("reason", ""))
     attempted(
         request,
-        lambda: queues.pause(queue=one, actor=actor(request), reason=reason),
+        lambda: queues.pause(queue=one, actor=actor(request), reason=reason(request), until=until(request)),
         f"{one.name} is paused; what runs goes on to its end.",
     )
     return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
@@ -60,7 +62,7 @@ def resume(request: HttpRequest, queue_id: UUID) -> HttpResponse:
     request = cast("Request", request)
     one, seat = queue_seat(request.user, queue_id)
     seat.demand(Role.MEMBER)
-    attempted(request, lambda: queues.resume(queue=one, actor=actor(request)), f"{one.name} goes on.")
+    attempted(request, lambda: jobs.resume_queue(queue=one, actor=actor(request)), f"{one.name} goes on.")
     return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
 
 

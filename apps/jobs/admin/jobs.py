@@ -14,13 +14,14 @@ from django.utils.safestring import SafeString
 from unfold.contrib.filters.admin import DropdownFilter
 from unfold.decorators import display
 
-from apps.audit.admin.console import Window, actor_of
+from apps.audit.admin.console import actor_of
 from apps.errors import NotFound, Refusal
 from apps.jobs import services
+from apps.jobs.admin.steering import Steering
 from apps.jobs.models import Attempt, Job
 from apps.jobs.selectors import DEAD_LETTERS, find
 from apps.jobs.selectors.why import why_waiting
-from apps.jobs.states import LIVE, JobState
+from apps.jobs.states import LIVE, WAITING, JobState
 
 LABELS = {
     "completed": "success",
@@ -84,15 +85,28 @@ class StateFilter(DropdownFilter):
 
 
 @admin.register(Job)
-class JobConsole(Window):
+class JobConsole(Steering):
     list_display = ("what", "state_label", "where", "tries", "priority", "created_at", "finished_at", "buttons")
     list_filter = (ShelfFilter, StateFilter)
     list_filter_submit = False
     ordering = ("-id",)
     search_fields = ("id",)
     search_help_text = "A job's id, or the exact name of a type among the live and the dead"
-    actions = ("cancel_all", "retry_all", "replay_all")
-    row_buttons = ("cancel", "retry", "replay")
+    actions = (
+        "cancel_all",
+        "retry_all",
+        "replay_all",
+        "pause_all",
+        "resume_all",
+        "run_next_all",
+        "move_to_top",
+        "move_up",
+        "move_down",
+        "move_to_bottom",
+        "set_priority",
+        "reschedule",
+    )
+    row_buttons = ("cancel", "retry", "replay", "pause", "resume", "run_next")
     readonly_fields = ("where", "waits_for", "tries", "payload_text", "result_text", "buttons")
     fieldsets = (
         (None, {"fields": ("id", "type", "where", "state", "reason", "waits_for", "tries", "buttons")}),
@@ -194,17 +208,17 @@ class JobConsole(Window):
 
     @admin.action(description="Cancel", permissions=["act"])
     def cancel_all(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        self._each(request, lambda pk: services.cancel(job_id=pk, actor=actor_of(request)), "cancelled")
+        self.each(request, lambda pk: services.cancel(job_id=pk, actor=actor_of(request)), "cancelled")
 
     @admin.action(description="Run now", permissions=["act"])
     def retry_all(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        self._each(request, lambda pk: services.retry_now(job_id=pk, actor=actor_of(request)), "queued")
+        self.each(request, lambda pk: services.retry_now(job_id=pk, actor=actor_of(request)), "queued")
 
     @admin.action(description="Replay", permissions=["act"])
     def replay_all(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
-        self._each(request, lambda pk: services.replay(job_id=pk, actor=actor_of(request)), "replayed")
+        self.each(request, lambda pk: services.replay(job_id=pk, actor=actor_of(request)), "replayed")
 
-    def _each(self, request: HttpRequest, act: Callable[[UUID], object], done: str) -> None:
+    def each(self, request: HttpRequest, act: Callable[[UUID], object], done: str) -> None:
         """One transaction a job: what one refuses, the others still get."""
         refusals: list[str] = []
         chosen = request.POST.getlist(ACTION_CHECKBOX_NAME)[: self.list_per_page]
@@ -223,6 +237,12 @@ def _offers(job: Job) -> Iterator[tuple[str, str, str]]:
     """The verbs that apply to a job in its state: name, words, icon."""
     if job.state in RETRYABLE:
         yield "retry", "Run now", "bolt"
+    if job.state == JobState.QUEUED:
+        yield "run_next", "Run next", "vertical_align_top"
+    if job.state == JobState.PAUSED:
+        yield "resume", "Resume", "play_arrow"
+    elif job.state in WAITING:
+        yield "pause", "Pause", "pause"
     if job.state in LIVE:
         yield "cancel", "Cancel", "close"
     if job.state in cast("frozenset[str]", REPLAYABLE):

@@ -1,0 +1,83 @@
+"""What a page lets people do to the place of a job, and to the pauses of a queue and its types."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.audit.models import Entry
+from apps.jobs.models import Job
+from apps.jobs.selectors import find
+from apps.queues.models import PausedType, Queue
+from tests import acts
+from tests.pages.looks import text_of
+
+
+def post(browser, verb, key, **data):
+    return browser.post(reverse(f"dashboard:{verb}", args=[key]), data, follow=True)
+
+
+def line():
+    return list(Job.objects.filter(state="queued").order_by("rank", "id").values_list("pk", flat=True))
+
+
+def test_a_job_is_held_back_and_let_go(member, queue):
+    job_id = acts.enqueue(queue)
+    assert "goes on as queued" in text_of(post(member, "pause_job", job_id))
+    assert find(job_id).state == "paused"
+    post(member, "resume_job", job_id)
+    assert find(job_id).state == "queued"
+
+
+@pytest.mark.parametrize(("to", "then"), [("up", [0, 2, 1, 3]), ("top", [2, 0, 1, 3]), ("down", [0, 1, 3, 2])])
+def test_a_job_is_moved(to, then, member, queue):
+    jobs = [acts.enqueue(queue) for _ in range(4)]
+    assert "Moved." in text_of(post(member, "move", jobs[2], to=to))
+    assert line() == [jobs[place] for place in then]
+
+
+def test_a_job_runs_next_is_more_urgent_or_later(member, queue):
+    first, job_id = acts.enqueue(queue, priority=9), acts.enqueue(queue)
+    post(member, "run_next", job_id)
+    assert line() == [job_id, first]
+    post(member, "priority", job_id, priority="-3")
+    post(member, "reschedule", job_id, minutes="10")
+    job = find(job_id)
+    assert (job.priority, job.state) == (-3, "scheduled")
+
+
+@pytest.mark.parametrize(
+    ("verb", "data"),
+    [
+        ("move", {"to": "sideways"}),
+        ("priority", {"priority": "1001"}),
+        ("priority", {"priority": "٣x"}),
+        ("priority", {"priority": "--5"}),
+        ("priority", {}),
+        ("reschedule", {"minutes": "-1"}),
+        ("reschedule", {"minutes": "9" * 50}),
+    ],
+)
+def test_nonsense_is_refused_in_words(verb, data, member, queue):
+    job_id = acts.enqueue(queue)
+    assert post(member, verb, job_id, **data).status_code == 200
+    assert not Entry.objects.filter(target_id=str(job_id)).exists()
+
+
+def test_a_queue_is_paused_until_a_time_with_a_reason(member, queue):
+    end = (timezone.now() + timedelta(hours=2)).replace(second=0, microsecond=0)
+    seen = text_of(post(member, "pause", queue.pk, reason="the printer burns", until=f"{end:%Y-%m-%dT%H:%M}"))
+    assert "the printer burns, until" in seen
+    assert Queue.objects.get(pk=queue.pk).paused_until == end
+    assert "This is no time." in text_of(post(member, "pause", queue.pk, until="tomorrow"))
+
+
+def test_a_type_is_paused_shown_and_resumed(member, viewer, queue):
+    post(member, "pause_type", queue.pk, type="image.scale", reason="wrong model")
+    seen = text_of(viewer.get(reverse("dashboard:queue", args=[queue.pk])))
+    assert "image.scale" in seen
+    assert "wrong model" in seen
+    post(member, "resume_type", queue.pk, type="image.scale")
+    assert not PausedType.objects.exists()
+    assert [entry.action for entry in Entry.objects.order_by("id")] == ["type.pause", "type.resume"]

@@ -81,6 +81,19 @@ def test_a_changed_queue_is_written_down_before_and_after(console, queue):
     assert entry.organization_id == queue.project.organization_id
 
 
+def test_a_depth_cap_and_a_weight_are_set_and_cleared_and_written_down(console, queue):
+    console.post(page_of(queue), form_of(console, page_of(queue)) | {"max_depth": "500", "weight": "3"})
+    console.post(page_of(queue), form_of(console, page_of(queue)) | {"max_depth": ""})
+    first, second = Entry.objects.filter(target_id=str(queue.pk)).order_by("id")
+    assert (first.before, first.after) == ({"max_depth": None, "weight": 1}, {"max_depth": 500, "weight": 3})
+    assert (second.before, second.after) == ({"max_depth": 500}, {"max_depth": None})
+
+
+def test_a_waiting_job_says_why(console, queue):
+    job = find(acts.enqueue(queue))
+    assert "No live worker serves this queue" in console.get(page_of(job)).content.decode()
+
+
 def test_a_new_queue_is_written_down_and_can_be_opened(console, project):
     address = reverse("admin:queues_queue_add")
     made = console.post(

@@ -199,3 +199,18 @@ def test_who_submitted_is_the_token_or_else_the_person(api, owner, jobs, organiz
     mine = api.post(jobs, {"type": "echo"}).json()["id"]
     assert api.get(f"jobs/{mine}").json()["submitted_by"] == str(owner.user.pk)
     assert someone(organization, Role.VIEWER).get(f"jobs/{mine}").status_code == 200
+
+
+def test_a_waiting_job_says_why_and_one_that_runs_does_not(api, jobs, queue, session):
+    made = api.post(jobs, {"type": acts.PING, "delay_seconds": 60}).json()["id"]
+    api.post(f"queues/{queue.pk}/pause", {"reason": "the printer burns"})
+    said = api.get(f"jobs/{made}").json()["why_waiting"]
+    assert [gate["code"] for gate in said["gates"]] == ["due", "queue_paused", "no_worker"]
+    assert said["says"] == said["gates"][0]["says"]
+    assert said["gates"][0]["until"] == api.get(f"jobs/{made}").json()["run_at"]
+    assert said["position"] is None
+    api.post(f"queues/{queue.pk}/resume", {})
+    api.post(f"jobs/{made}/retry", {})
+    assert api.get(f"jobs/{made}").json()["why_waiting"]["position"] == 1
+    acts.take_one(session, queue)
+    assert api.get(f"jobs/{made}").json()["why_waiting"] is None

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Role
+from apps.queues.models import Depth, Queue
 from tests import acts
 from tests.api.caller import Api, token_of
 from tests.factories import MembershipFactory, QueueFactory
@@ -66,6 +67,22 @@ def test_workers_take_four(program, queue, session):
     acts.enqueue(queue)
     acts.take(session, queue)
     assert cost(lambda: program.get(f"workers?queue={queue.pk}")) <= 4
+
+
+def test_why_a_job_waits_takes_one_of_those_a_waiting_job_takes(program, queue):
+    parent = acts.enqueue(queue)
+    child = acts.enqueue(queue, depends_on=[parent])
+    assert cost(lambda: program.get(f"jobs/{parent}")) <= 10
+    assert cost(lambda: program.get(f"jobs/{child}")) <= 10
+
+
+def test_a_submit_to_a_queue_with_a_depth_cap_takes_no_statement_more(program, queue, jobs):
+    Queue.objects.update(max_depth=10)
+    Depth.objects.create(queue=queue, queued=3)
+    assert cost(lambda: program.post(jobs, {"type": "echo"}), 201) == 3
+    assert cost(lambda: program.post(f"{jobs}/batch", {"jobs": [{"type": "echo"}] * 5}), 201) == 4
+    Depth.objects.update(queued=10)
+    assert cost(lambda: program.post(jobs, {"type": "echo"}), 429) == 2
 
 
 def test_a_whole_job_takes_a_dozen(program, queue, session):

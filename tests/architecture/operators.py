@@ -18,6 +18,7 @@ from apps.jobs.engine.resume import resume
 from apps.jobs.engine.retry_now import retry_now
 from apps.jobs.engine.run_next import run_next
 from apps.jobs.engine.set_priority import set_priority
+from apps.jobs.engine.why import why
 
 
 def seeded(kind: str, number: int) -> UUID:
@@ -27,7 +28,8 @@ def seeded(kind: str, number: int) -> UUID:
 
 
 def steer(queue: Any) -> None:
-    """They cancel, retry, replay, discard and purge; they put in order, hold back and let go."""
+    """They ask why, cancel, retry, replay, discard and purge; they put in order, hold back and let go."""
+    assert all(why(job_id=seeded("live", number)) for number in (49_991, 49_992, 49_995))
     cancel(job_id=queue.claims[40].job_id)
     cancel(job_id=queue.claims[41].job_id, force=True)
     cancel(job_id=seeded("live", 4))

@@ -38,7 +38,6 @@ from apps.jobs.engine.report import Ended, report, report_missing
 from apps.jobs.engine.server import server
 from apps.jobs.engine.unannounced import unannounced
 from apps.jobs.engine.wake_left import wake_left
-from apps.jobs.engine.why import why
 from apps.sql import Statement
 from apps.workers.engine.goodbye import goodbye
 from apps.workers.engine.register import register
@@ -191,8 +190,6 @@ def _end(queue: Any) -> None:
 
 def _look_after(queue: Any) -> None:
     """The janitor, the depth cache, the relay and readers of the log."""
-    for number in (49_991, 49_992, 49_995):
-        assert why(job_id=seeded("live", number))
     depth()
     prune.prune_dead()
     prune.prune_sessions()
@@ -259,8 +256,7 @@ def test_what_nobody_announces_is_found_along_the_lanes(plans):
 
 
 def test_why_a_job_waits_reads_no_jobs_but_those_it_counts(plans):
-    for plan in plans["jobs/engine/why.sql"]:
-        assert scans(plan) <= {"workers_session"}
+    assert all(scans(plan) <= {"workers_session"} for plan in plans["jobs/engine/why.sql"])
 
 
 def test_the_claim_walks_each_lane_in_order(plans):

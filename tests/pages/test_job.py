@@ -7,8 +7,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import Role
+from apps.audit.record import Actor
 from apps.jobs.models import JobLog, Progress
 from apps.jobs.selectors import find
+from apps.queues import services as queues
 from tests import acts
 from tests.pages.looks import elements_of, text_of
 
@@ -24,6 +26,14 @@ def post(browser, verb, job_id, **data):
 def test_a_waiting_job_says_its_place_in_line(viewer, queue):
     acts.enqueue(queue)
     assert "number 2 in line" in text_of(page(viewer, acts.enqueue(queue)))
+
+
+def test_a_waiting_job_says_why_gate_by_gate(viewer, queue):
+    job_id = acts.enqueue(queue)
+    queues.pause(queue=queue, actor=Actor(name="ann@example.com"), reason="the printer burns")
+    gates = [attrs["data-gate"] for _, attrs in elements_of(page(viewer, job_id)) if "data-gate" in attrs]
+    assert gates == ["queue_paused", "no_worker", "in_line"]
+    assert "paused by ann@example.com" in text_of(page(viewer, job_id))
 
 
 def test_a_running_job_says_where_and_how_far(viewer, queue, session):

@@ -25,6 +25,8 @@ from uuid import UUID
 class Retry(Exception):
     """Fail this attempt and run again: after the given time, or as the policy says."""
 
+    after: float | None = None  # for a subclass whose __init__ does not call this one
+
     def __init__(self, reason: str = "", *, after: timedelta | float | None = None) -> None:
         super().__init__(reason)
         self.after = _seconds(after)
@@ -32,6 +34,8 @@ class Retry(Exception):
 
 class Snooze(Exception):
     """Run later without spending an attempt."""
+
+    after: float = 0.0
 
     def __init__(self, reason: str = "", *, after: timedelta | float) -> None:
         super().__init__(reason)

@@ -163,6 +163,40 @@ def test_what_a_handler_started_ends_with_its_executor(own_database, tmp_path, q
         until(lambda: not [one for one in descendants(process) if one.status() == psutil.STATUS_ZOMBIE])
 
 
+@pytest.mark.parametrize("ending", ["the time limit", "a killed worker"])
+def test_what_has_left_the_group_of_its_executor_ends_with_it_too(own_database, tmp_path, queue, ending):
+    """A program that began a session of its own is an orphan when its executor ends: the fork server finds it."""
+    with worker(own_database, tmp_path, *ONE) as process:
+        limit = 1000 if ending == "the time limit" else None
+        job = submit(
+            queue=queue, type="litter", payload={"seconds": 60, "away": True}, max_attempts=1, timeout_ms=limit
+        )
+        until(lambda: Progress.objects.filter(job_id=job.id).exists())
+        left = psutil.Process(Progress.objects.get(job_id=job.id).done)
+        if ending == "a killed worker":
+            os.kill(process.popen.pid, signal.SIGKILL)
+            process.popen.wait()
+        until(lambda: not left.is_running() or left.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_children_of_a_handler_obey_signals_as_anywhere(own_database, tmp_path, queue):
+    with worker(own_database, tmp_path, *ONE):
+        [job] = final(submit(queue=queue, type="multiply").id)
+    assert job.result == [-signal.SIGTERM, [0, 1, 4]]
+
+
+def test_a_copy_that_a_coroutine_forks_of_its_process_is_no_executor(own_database, tmp_path, queue):
+    with worker(own_database, tmp_path, *ONE) as process:
+        job = submit(queue=queue, type="copy.itself")
+        assert final(job.id)[0].state == JobState.COMPLETED
+        others = submit_batch(queue=queue, jobs=[{"type": "speak.patient", "payload": n} for n in range(50)]).jobs
+        assert {one.state for one in final(*[one.job_id for one in others])} == {JobState.COMPLETED}
+        assert final(job.id)[0].result == "original"
+        # The copy has ended; that nobody waited for it is the handler's business.
+        until(lambda: len([one for one in descendants(process) if one.status() != psutil.STATUS_ZOMBIE]) == 2)
+        assert process.popen.poll() is None
+
+
 def test_a_supervisor_that_is_killed_takes_everything_with_it(own_database, tmp_path, queue):
     with worker(own_database, tmp_path, *ONE) as process:
         job = submit(queue=queue, type="litter", payload={"seconds": 60})

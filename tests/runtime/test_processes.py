@@ -109,6 +109,30 @@ def test_an_executor_that_is_blocked_is_sent_nothing_more_until_it_answers():
     assert told == ["blocked", ["freeze", "success", None], ["noop", "success", None]]
 
 
+def test_what_waits_for_a_blocked_executor_runs_in_another_and_only_there():
+    told = seen("""
+        async def story():
+            some = processes(2)
+            some.start(run("freeze", 4))  # in the first
+            some.start(run("effect.none", 0))  # in the second, and over soon
+            await until(lambda: len(seen) == 1)
+            first = next(child for child in some.children.values() if child.runs)
+            for _ in range(3):
+                first.start(run("noop"))
+            await until(lambda: len(seen) == 4)
+            assert first.deaf
+            await until(lambda: len(seen) == 5)
+            await until(lambda: not first.deaf)
+            await asyncio.sleep(0.1)  # it skips what was taken from it
+            some.close()
+    """)
+    assert told == [
+        ["effect.none", "success", None],
+        *[["noop", "success", None]] * 3,
+        ["freeze", "success", None],
+    ]
+
+
 def test_work_is_shared_out_evenly():
     told = seen("""
         async def story():

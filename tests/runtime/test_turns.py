@@ -5,7 +5,9 @@ from uuid import UUID
 from django.db import connection
 
 from apps.jobs import services
-from apps.queues.models import Depth, Queue
+from apps.jobs.engine.open_gates import NOWHERE, open_gates
+from apps.queues import services as queues
+from apps.queues.models import Depth, Gate, Queue
 from tests.factories import ProjectFactory, QueueFactory
 from tests.jobs.looks import ANN
 from tests.processes import final, until, worker
@@ -56,3 +58,23 @@ def test_its_scheduler_keeps_the_depths(own_database, tmp_path, queue):
         until(lambda: Depth.objects.filter(queue=queue, queued=3).exists())
         services.purge(queue=queue, actor=ANN)
         until(lambda: Depth.objects.filter(queue=queue, queued=0, oldest_at=None).exists())
+
+
+def test_neither_limited_nor_free_queues_starve_the_others_of_a_single_slot(own_database, tmp_path, queue):
+    limited = QueueFactory.create(project=queue.project)
+    queues.update(queue=limited, actor=ANN, max_concurrency=50)
+    until(lambda: open_all() == 0)
+    one, two = backlog(queue, 20), backlog(limited, 20)
+    with worker(own_database, tmp_path, *ALONE, "--no-scheduler"):
+        final(*one, *two, within=60)
+    started = in_order()
+    for jobs in (set(one), set(two)):
+        assert 5 <= sum(job in jobs for job in started[:20]) <= 15
+
+
+def open_all() -> int:
+    """What a scheduler does for limits that are new; how many are still shut."""
+    after = NOWHERE
+    while (tried := open_gates(after=after)) is not None:
+        after, _ = tried
+    return Gate.objects.exclude(opens_after=None).count()

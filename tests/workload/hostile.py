@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import ctypes
 import logging
+import multiprocessing
 import os
 import re
 import signal
@@ -12,12 +13,13 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from apps.handlers import Context, Result, handler
+from apps.handlers import Context, Publish, Result, Retry, handler
 from tests.workload.effect import effect
 
 
@@ -58,6 +60,38 @@ def _holding() -> BaseException:
     return error
 
 
+class _LyingText(str):
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError
+
+
+class Lying(Exception):
+    def __str__(self) -> str:
+        return _LyingText("a text that lies about its length")
+
+
+class _Nameless(type):
+    @property
+    def __name__(cls) -> str:  # type: ignore[override]
+        raise ZeroDivisionError
+
+
+class Nameless(Exception, metaclass=_Nameless):
+    pass
+
+
+class Masked(Exception):
+    def __getattribute__(self, name: str) -> Any:
+        raise ZeroDivisionError
+
+
+class Careless(Retry):
+    def __init__(self) -> None:
+        """Without Retry's own."""
+
+
 RAISED = {
     "unprintable": Unprintable,
     "demanding": lambda: Demanding(1, 2),
@@ -77,7 +111,52 @@ RAISED = {
     "long": lambda: ValueError("x" * 50_000_000),
     "heavy": _holding,
     "nul": lambda: ValueError("a\x00b\ud800c"),
+    "lines": lambda: ValueError("line\n" * 5_000_000),
+    "lying": Lying,
+    "nameless": Nameless,
+    "masked": Masked,
+    "careless": Careless,
 }
+
+
+class _Trap(dict[str, int]):
+    def items(self) -> Any:
+        raise SystemExit(3)
+
+
+def _nested(depth: int) -> list[Any]:
+    inner: list[Any] = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+def _in_itself() -> list[Any]:
+    one: list[Any] = []
+    one.append(one)
+    return one
+
+
+ANSWERED: dict[str, Callable[[], Any]] = {
+    "trap": lambda: _Trap(a=1),
+    "set": lambda: {1},
+    "nan": lambda: float("nan"),
+    "deep": lambda: _nested(100_000),
+    "large": lambda: "x" * 10_000_000,
+    "circle": _in_itself,
+    "object": object,
+    "follow-up": lambda: Result(1, next_jobs=[Publish("noop")]),
+}
+
+
+@handler("answer.badly")
+def answer_badly(ctx: Context, payload: Any) -> Any:
+    return ANSWERED[payload]()
+
+
+@handler("answer.badly.patient")
+async def answer_badly_as_a_task(ctx: Context, payload: Any) -> Any:
+    return ANSWERED[payload]()
 
 
 @handler("raise")
@@ -190,7 +269,7 @@ async def meddle(ctx: Context, payload: Any) -> None:
 @handler("litter")
 def litter(ctx: Context, payload: Any) -> Result:
     """Leave a process behind; then stay, or go."""
-    left = subprocess.Popen(["sleep", "600"])
+    left = subprocess.Popen(["sleep", "600"], start_new_session=payload.get("away", False))
     ctx.progress(left.pid, stage="left")
     with effect(ctx):
         time.sleep(payload["seconds"])
@@ -254,3 +333,27 @@ async def wait(ctx: Context, payload: Any) -> None:
 @handler("end.now")
 async def end_now(ctx: Context, payload: Any) -> None:
     os._exit(7)
+
+
+@handler("multiply")
+def multiply(ctx: Context, payload: Any) -> list[Any]:
+    """What multiprocessing's children do when they are told to end, and when they are told to work."""
+    context = multiprocessing.get_context("fork")
+    sleeper = context.Process(target=time.sleep, args=(600,))
+    sleeper.start()
+    sleeper.terminate()
+    sleeper.join()
+    with context.Pool(2) as pool:
+        squares = pool.map(_square, range(3))
+        pool.map_async(time.sleep, [600])
+    return [sleeper.exitcode, squares]
+
+
+def _square(number: int) -> int:
+    return number * number
+
+
+@handler("copy.itself")
+async def copy_itself(ctx: Context, payload: Any) -> str:
+    """The copy goes on as if it were the executor."""
+    return "copy" if os.fork() == 0 else "original"

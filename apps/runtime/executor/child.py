@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import mmap
 import os
 import socket
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from uuid import UUID
@@ -15,7 +17,7 @@ from apps.jobs.engine.heartbeat import Told as Progress
 from apps.runtime.executor import frames
 from apps.runtime.executor.forkserver import Death, ForkServer
 from apps.runtime.executor.frames import Began, Done, Frame, Garbled, Halt, Said, Serve, Start, Told
-from apps.runtime.executor.inside import BOARD, PAGE
+from apps.runtime.executor.inside import BOARD, PAGE, TAKEN
 from apps.runtime.executor.run import Run, Stop
 
 CHUNK = 1 << 18
@@ -45,6 +47,8 @@ class Child:
         self.coming = bytearray()
         self.board = os.memfd_create("board") if hasattr(os, "memfd_create") else _unnamed()
         os.ftruncate(self.board, PAGE)
+        self.page = mmap.mmap(self.board, PAGE)
+        self.fence = threading.Lock()
         try:
             self.line, theirs = socket.socketpair()
         except OSError:
@@ -104,6 +108,23 @@ class Child:
         self.retiring = True
         if not self.runs:
             self._close()
+
+    def take_back(self) -> list[Run]:
+        """What has not begun, to be run elsewhere: this executor is blocked, and will skip it when it is not.
+
+        Both sides write before they read what the other has written: what we do not see begun will see itself taken.
+        """
+        begun = self._begun()
+        TAKEN.pack_into(self.page, BOARD.size, begun + 1, self.serials)
+        with self.fence:
+            begun = self._begun()
+        taken = [self.runs.pop(serial) for serial in sorted(self.runs) if serial > begun]
+        self.orders = [one for one in self.orders if not isinstance(one, Start)]
+        return taken
+
+    def _begun(self) -> int:
+        [serial] = BOARD.unpack_from(self.page, 0)
+        return int(serial)
 
     # --- sending ---
 
@@ -178,9 +199,10 @@ class Child:
         """Hear its last words; answers the last serial that began there and what faulthandler wrote."""
         if self.line.fileno() >= 0:
             self._read_all()
-        last = BOARD.unpack(os.pread(self.board, BOARD.size, 0))[0]
+        last = self._begun()
         written = os.pread(self.board, 1 << 16, PAGE).decode(errors="replace")
         self._close()
+        self.page.close()
         os.close(self.board)
         return last, written
 

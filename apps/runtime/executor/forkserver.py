@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+import psutil
 import structlog
 from django.db import connections
 
@@ -29,6 +30,7 @@ from apps.errors import BadInput
 REQUEST = struct.Struct("!cI")
 REPORT = struct.Struct("!cIiiQd")
 BORN, DIED = b"B", b"D"
+MARK = "FENCEPOST_EXECUTOR"  # in the environment of an executor and of what it starts
 SPAWN, KILL, LOOK = b"S", b"K", b"L"
 LAST_PATIENCE = 5.0  # seconds the server has to end after its executors
 
@@ -182,7 +184,7 @@ class _Server:
                 os.kill(self.pids[number], signal.SIGUSR1)
 
     def _spawn(self, number: int, descriptors: list[int]) -> None:
-        pid = self._fork(descriptors)
+        pid = self._fork(number, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         if pid is None:
@@ -191,7 +193,7 @@ class _Server:
             self.pids[number] = pid
             self._report(BORN, number, pid, 0, 0, 0.0)
 
-    def _fork(self, descriptors: list[int]) -> int | None:
+    def _fork(self, number: int, descriptors: list[int]) -> int | None:
         server = os.getpid()
         try:
             pid = os.fork()
@@ -199,6 +201,7 @@ class _Server:
             sys.stderr.write(f"no process for an executor: {error}\n")
             return None
         if pid == 0:
+            os.environ[MARK] = f"{server}/{number}"
             _become(self, descriptors, server)
         return pid
 
@@ -212,7 +215,18 @@ class _Server:
                 pid, status, usage = os.wait4(found.si_pid, 0)
                 if number is not None:
                     del self.pids[number]
+                    self._end_orphans(number)
                     self._report(DIED, number, pid, status, usage.ru_maxrss, usage.ru_utime + usage.ru_stime)
+
+    def _end_orphans(self, number: int | None = None) -> None:
+        """What has left its executor's group came to us when that one died; it carries its mark. None: everything."""
+        with contextlib.suppress(psutil.Error):
+            for orphan in psutil.Process().children(recursive=number is None):
+                with contextlib.suppress(psutil.Error, OSError):
+                    if orphan.pid not in self.pids.values() and (
+                        number is None or orphan.environ().get(MARK) == _mark(number)
+                    ):
+                        orphan.kill()
 
     def _report(self, what: bytes, *facts: float) -> None:
         try:
@@ -223,10 +237,15 @@ class _Server:
     def _end(self) -> NoReturn:
         for pid in self.pids.values():
             _kill_group(pid)
+        self._end_orphans()
         with contextlib.suppress(ChildProcessError):
             for pid in self.pids.values():
                 os.waitpid(pid, 0)
         os._exit(0)
+
+
+def _mark(number: int) -> str:
+    return f"{os.getpid()}/{number}"
 
 
 def _kill_group(pid: int) -> None:

@@ -1,8 +1,7 @@
-"""Handlers inside the worker itself: coroutines as tasks of its loop, functions in threads."""
+"""Handlers where they are called: coroutines as tasks of the event loop, functions in threads."""
 
 import asyncio
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,7 @@ from django.db import close_old_connections
 from apps.handlers import current
 from apps.jobs.engine.report import Ended
 from apps.runtime.executor.context import RunContext
-from apps.runtime.executor.outcome import failed, stopped, succeeded, undecodable
+from apps.runtime.executor.outcome import judge, stopped, undecodable, unstarted
 from apps.runtime.executor.run import OnEnd, Run, Stop
 
 
@@ -21,15 +20,18 @@ class InProcess:
 
     A thread cannot be stopped from outside: a function that ignores `ctx.cancelled` past its time
     limit is reported timed out and its thread counts as stuck until it ends by itself.
+    `from_threads`: `on_end` may be called from the handler's thread, so that a coroutine which blocks
+    the event loop does not hold up the ends of functions.
     """
 
     ready = True
 
-    def __init__(self, *, slots: int, session_id: UUID, on_end: OnEnd) -> None:
+    def __init__(self, *, slots: int, session_id: UUID, on_end: OnEnd, from_threads: bool = False) -> None:
         self.loop = asyncio.get_running_loop()
         self.threads = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="handler")
         self.session_id = session_id
         self.on_end = on_end
+        self.from_threads = from_threads
         self.running: set[Run] = set()
         self._stuck = 0
 
@@ -44,39 +46,59 @@ class InProcess:
             self.on_end(run, undecodable(run, self.session_id, error))
             return
         self.running.add(run)
+        try:
+            self._begin(run, context)
+        except Exception as error:  # noqa: BLE001 — no thread to be had, say; the job is not at fault
+            self._end(run, unstarted(run, self.session_id, error))
+
+    def _begin(self, run: Run, context: RunContext) -> None:
         if run.handler.is_async:
             # eager: a handler that never waits is done when this line is
             run.task = asyncio.Task(self._as_task(run, context), loop=self.loop, eager_start=True)
         else:
-            future = self.loop.run_in_executor(self.threads, _in_thread, run, context)
-            future.add_done_callback(lambda done: self._thread_ended(run, done))
+            self.threads.submit(self._in_thread, run, context)
 
     async def _as_task(self, run: Run, context: RunContext) -> None:
         current.set(context)  # the task has a context of its own
+        fine, answer = True, None
         try:
             answer = await run.handler.call(context, context.payload)
         except BaseException as error:  # noqa: BLE001 — even SystemExit ends an attempt, not the worker
-            self._end(run, failed, error)
+            fine, answer = False, error
+        if fine or run.stop is not None:
+            self._end(run, judge(run, self.session_id, answer, fine=fine))
         else:
-            self._end(run, succeeded, answer)
+            # What an exception says of itself is code of the handler's: it may take its time, elsewhere.
+            self.threads.submit(self._judge, run, answer)
 
-    def _thread_ended(self, run: Run, done: asyncio.Future[tuple[bool, Any]]) -> None:
-        if done.cancelled():
-            self._end(run, failed, asyncio.CancelledError())
-            return
-        fine, answer = done.result()
-        if fine:
-            self._end(run, succeeded, answer)
+    def _in_thread(self, run: Run, context: RunContext) -> None:
+        token = current.set(context)
+        close_old_connections()
+        fine, answer = True, None
+        try:
+            answer = run.handler.call(context, context.payload)
+        except BaseException as error:  # noqa: BLE001 — even SystemExit ends an attempt, not the worker
+            fine, answer = False, error
+        finally:
+            close_old_connections()
+            current.reset(token)
+        self._judge(run, answer, fine=fine)
+
+    def _judge(self, run: Run, answer: Any, *, fine: bool = False) -> None:
+        """In a thread."""
+        ended = judge(run, self.session_id, answer, fine=fine)
+        if self.from_threads:
+            self._end(run, ended)
         else:
-            self._end(run, failed, answer)
+            self.loop.call_soon_threadsafe(self._end, run, ended)
 
-    def _end(self, run: Run, verdict: Callable[[Run, UUID, Any], Ended | None], value: Any) -> None:
+    def _end(self, run: Run, ended: Ended | None) -> None:
         """Say the outcome once; an abandoned run has had its own."""
         if run in self.running:
             self.running.discard(run)
             if run.unsaid:
                 run.hush()
-            self.on_end(run, verdict(run, self.session_id, value))
+            self.on_end(run, ended)
         elif not run.handler.is_async:
             self._stuck -= 1
 
@@ -95,16 +117,3 @@ class InProcess:
 
     def close(self) -> None:
         self.threads.shutdown(wait=False, cancel_futures=True)
-
-
-def _in_thread(run: Run, context: RunContext) -> tuple[bool, Any]:
-    """Run a plain function; exceptions are answered, since not every one may cross a future."""
-    token = current.set(context)
-    close_old_connections()
-    try:
-        return True, run.handler.call(context, context.payload)
-    except BaseException as error:  # noqa: BLE001 — even SystemExit ends an attempt, not the worker
-        return False, error
-    finally:
-        close_old_connections()
-        current.reset(token)

@@ -26,40 +26,55 @@ from apps.runtime.executor.inprocess import InProcess
 from apps.runtime.executor.run import Run, Stop
 
 SAFE = 64  # our descriptors stand above this number: handlers that close low ones do not close ours
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # that an executor leaves to the supervisor
 CHUNK = 1 << 18
 TOLD_EVERY = 0.1  # seconds between two words about progress
 BOARD = struct.Struct("@Q")  # at the board's beginning: the last serial that began
+TAKEN = struct.Struct("@QQ")  # then the first and last serial that the supervisor has taken back
 PAGE = mmap.PAGESIZE  # … and from here on, what faulthandler writes
 
 
 def main(line: socket.socket, board: int) -> None:
     """Serve until the supervisor closes the line. Runs in the main thread of a new process."""
+    line, board = _raised(line), _raised_number(board)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     low = [null]
     with contextlib.suppress(OSError):
         while low[-1] < SAFE:
             low.append(os.open(os.devnull, os.O_RDWR))
-    line, board = _raised(line), fcntl.fcntl(board, fcntl.F_DUPFD_CLOEXEC, SAFE)
     os.lseek(board, PAGE, os.SEEK_SET)
     faulthandler.enable(file=board)
     faulthandler.register(signal.SIGUSR1, file=board, all_threads=True)
     capture.install()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         inside = Inside(runner.get_loop(), line, mmap.mmap(board, PAGE))
-        for descriptor in low:
-            os.close(descriptor)
-        runner.run(inside.serve())
+        os.register_at_fork(before=_hold_signals, after_in_parent=_let_signals, after_in_child=inside.disown)
+        runner.run(inside.serve(low))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)  # threads of handlers that do not end keep nobody
 
 
+def _raised_number(descriptor: int) -> int:
+    raised = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, SAFE)
+    os.close(descriptor)
+    return raised
+
+
 def _raised(line: socket.socket) -> socket.socket:
-    raised = socket.socket(fileno=fcntl.fcntl(line, fcntl.F_DUPFD_CLOEXEC, SAFE))
-    line.close()
+    raised = socket.socket(fileno=_raised_number(line.detach()))
     raised.setblocking(False)
     return raised
+
+
+def _hold_signals() -> None:
+    """Around a fork: one that is sent to the copy at once must find it with signals of its own."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+def _let_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 class InsideRun(Run):
@@ -105,10 +120,28 @@ class Inside:
         self.ended: list[Frame] = []
         self.executor: InProcess | None = None
         self.telling = False
+        self.mine = True
+        self.thread = threading.get_ident()
 
-    async def serve(self) -> None:
+    async def serve(self, low: list[int]) -> None:
+        """Until the line is closed. The low descriptors were kept from the loop, which has all of its own by now."""
+        for descriptor in low:
+            os.close(descriptor)
         self.loop.add_reader(self.line, self._read)
         await self.closed.wait()
+
+    def disown(self) -> None:
+        """In a copy that a handler has forked: it is not the executor, and ends where it would act as one.
+
+        Its event loop shares the kernel's end with ours, so it must neither run nor be closed. Signals mean
+        to the copy what they mean to anybody.
+        """
+        self.mine = False
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        _let_signals()
+        if threading.current_thread().ident == self.thread:
+            self.loop.call_soon(os._exit, 0)
 
     # --- orders ---
 
@@ -147,40 +180,37 @@ class Inside:
         return started
 
     def _settle(self, session_id: UUID, slots: int) -> None:
-        self.executor = InProcess(slots=slots, session_id=session_id, on_end=self._on_end)
+        self.executor = InProcess(slots=slots, session_id=session_id, on_end=self._on_end, from_threads=True)
 
     def _start(self, frame: Start, halted: Stop | None) -> None:
+        self._end_copy()
         handler = handlers.find(frame.type)
         if halted is not None or handler is None or self.executor is None:
             self.ended.append(Done(frame.serial, "released"))  # nothing of it has begun
             return
+        BOARD.pack_into(self.board, 0, frame.serial)
+        with self.writing:  # what was written above is seen before what is read below (Child.take_back)
+            first, last = TAKEN.unpack_from(self.board, BOARD.size)
+        if first <= frame.serial <= last:
+            self.ended.append(Done(frame.serial, "released"))
+            return
         run = InsideRun(frame, self, handler)
         self.runs[frame.serial] = run
-        BOARD.pack_into(self.board, 0, frame.serial)
         self.executor.start(run)
 
     # --- words ---
 
     def _on_end(self, run: Run, ended: Ended | None) -> None:
+        """From the loop, or from a handler's thread: that one sends at once, the loop what ended in one turn."""
         self.runs.pop(run.serial, None)
+        words: list[Frame] = [_told(run.serial, run.told)] if run.told else []
+        words.append(_done(run, ended))
+        if threading.current_thread() is not threading.main_thread():
+            self.write(words)
+            return
         if not self.ended:
             self.loop.call_soon(self._flush)
-        if run.told:
-            self.ended.append(_told(run.serial, run.told))
-        if ended is None:
-            self.ended.append(Done(run.serial, None))
-        else:
-            self.ended.append(
-                Done(
-                    run.serial,
-                    ended.outcome,
-                    ended.result,
-                    ended.delay_ms,
-                    ended.error_class,
-                    ended.error_message,
-                    ended.traceback,
-                )
-            )
+        self.ended += words
 
     def _flush(self) -> None:
         if self.ended:
@@ -205,6 +235,7 @@ class Inside:
 
     def write(self, words: Sequence[Frame]) -> None:
         """Send now what the socket takes, the rest when it takes more. From any thread."""
+        self._end_copy()
         data = frames.pack(words)
         with self.writing:
             if not self.going:
@@ -213,6 +244,10 @@ class Inside:
                 if not self.going:
                     self.loop.call_soon_threadsafe(self.loop.add_writer, self.line, self._write_rest)
                 self.going += data
+
+    def _end_copy(self) -> None:
+        if not self.mine:
+            os._exit(0)
 
     def _write_rest(self) -> None:
         with self.writing:
@@ -231,3 +266,17 @@ class Inside:
 
 def _told(serial: int, told: Progress) -> Told:
     return Told(serial, told.done, told.total, told.stage, told.note)
+
+
+def _done(run: Run, ended: Ended | None) -> Done:
+    if ended is None:
+        return Done(run.serial, None)
+    return Done(
+        run.serial,
+        ended.outcome,
+        ended.result,
+        ended.delay_ms,
+        ended.error_class,
+        ended.error_message,
+        ended.traceback,
+    )

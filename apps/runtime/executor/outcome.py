@@ -18,6 +18,7 @@ from apps.runtime.executor.run import Run, Stop, clean
 MESSAGE_MAX = 4096
 TRACEBACK_MAX = 65_536
 NAME_MAX = 255
+CHAIN_MAX = 20  # causes of an exception that are looked at
 
 # json.dumps writes a NUL as \u0000; an even number of backslashes before it are characters of their own.
 _NUL = re.compile(r"((?<!\\)(?:\\\\)*)\\u0000")
@@ -29,13 +30,29 @@ STOPPED = {
 }
 
 
+def judge(run: Run, session_id: UUID, answer: Any, *, fine: bool) -> Ended | None:
+    """What a handler's answer, or the exception that came out of it, becomes. Never raises, whatever those do."""
+    try:
+        return succeeded(run, session_id, answer) if fine else failed(run, session_id, answer)
+    except BaseException as error:  # noqa: BLE001 — an answer's or an exception's own methods may do anything
+        what = "result" if fine else "exception"
+        name = class_name(error)
+        return _refused(
+            run, session_id, "OutcomeUnreadable", f"Reading the {what} raised {name}.", Outcome.RETRYABLE_ERROR
+        )
+
+
 def succeeded(run: Run, session_id: UUID, answer: Any) -> Ended | None:
     """What a handler's answer becomes, given what it was told meanwhile."""
     if run.stop is Stop.LOST:
         return None
     if run.stop is Stop.TIMEOUT:
         return stopped(run, session_id)
-    data = answer.data if isinstance(answer, Result) else answer
+    data = answer
+    if isinstance(answer, Result):
+        data = answer.data
+        if tuple(answer.next_jobs):
+            return _refused(run, session_id, "FollowUpsRefused", "Follow-up jobs are not published by this version.")
     if data is None:
         return _ended(run, session_id, Outcome.SUCCESS)
     try:
@@ -50,7 +67,7 @@ def succeeded(run: Run, session_id: UUID, answer: Any) -> Ended | None:
 
 
 def failed(run: Run, session_id: UUID, error: BaseException) -> Ended | None:
-    """What an exception out of a handler becomes. Never raises, whatever the exception does."""
+    """What an exception out of a handler becomes."""
     if run.stop is Stop.LOST:
         return None
     if run.stop is not None:
@@ -81,17 +98,22 @@ def stopped(run: Run, session_id: UUID) -> Ended | None:
     )
 
 
+def unstarted(run: Run, session_id: UUID, error: BaseException) -> Ended:
+    """There was nothing to run it in; it spends no attempt."""
+    return collateral(run, session_id, f"It could not be started: {_text(error)}"[:MESSAGE_MAX])
+
+
 def undecodable(run: Run, session_id: UUID, error: BaseException) -> Ended:
     """A payload that cannot be read is set aside at once, never left running."""
     return _refused(run, session_id, "PayloadUnreadable", _text(error))
 
 
-def _refused(run: Run, session_id: UUID, name: str, message: str) -> Ended:
+def _refused(run: Run, session_id: UUID, name: str, message: str, outcome: Outcome = Outcome.PERMANENT_ERROR) -> Ended:
     return Ended(
         job_id=run.claim.job_id,
         fence=run.claim.fence,
         session_id=session_id,
-        outcome=Outcome.PERMANENT_ERROR.value,
+        outcome=outcome.value,
         error_class=name,
         error_message=cut(message, MESSAGE_MAX),
     )
@@ -113,7 +135,7 @@ def _ended(
         outcome=outcome.value,
         result=result,
         delay_ms=delay_ms,
-        error_class=None if error is None else cut(type(error).__name__, NAME_MAX),
+        error_class=None if error is None else cut(class_name(error), NAME_MAX),
         error_message=None if error is None else cut(_text(error), MESSAGE_MAX),
         traceback=None if error is None else cut(_trace(error), TRACEBACK_MAX),
     )
@@ -121,6 +143,12 @@ def _ended(
 
 def _ms(seconds: float) -> int:
     return round(min(max(seconds * 1000, 0), LONGEST_MS))
+
+
+def class_name(error: BaseException) -> str:
+    """The name its class was made with: a metaclass may say otherwise, or raise."""
+    name: str = type.__dict__["__name__"].__get__(type(error))
+    return name
 
 
 def cut(text: str, most: int) -> str:
@@ -132,18 +160,32 @@ def cut(text: str, most: int) -> str:
 
 def _text(error: BaseException) -> str:
     try:
-        return str(error)
+        return str.__str__(str(error))  # a plain one: a subclass of str may do anything
     except BaseException as worse:  # noqa: BLE001 — an exception's own __str__ may do anything
-        return f"<str() of this {type(error).__name__} raised {type(worse).__name__}>"
+        return f"<str() of this {class_name(error)} raised {class_name(worse)}>"
+
+
+def _is_long(error: BaseException | None) -> bool:
+    """Whether a text in its chain is so long that formatting it would take many times its memory."""
+    for _ in range(CHAIN_MAX):
+        if error is None:
+            return False
+        if len(_text(error)) > TRACEBACK_MAX:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _trace(error: BaseException) -> str:
     if isinstance(error, Snooze | Discard):
         return ""
+    if _is_long(error):
+        lines = traceback.format_tb(error.__traceback__, limit=50)
+        return "".join([*lines, f"{class_name(error)}: its text, or that of a cause, is too long to be shown here."])
     try:
         return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=50))
     except BaseException as worse:  # noqa: BLE001
-        return f"<the traceback could not be written: {type(worse).__name__}>"
+        return f"<the traceback could not be written: {class_name(worse)}>"
 
 
 def crashed(run: Run, session_id: UUID, death: Death, company: int, traceback: str) -> Ended:

@@ -175,8 +175,16 @@ class Processes:
         child.retire()
         self._replenish()
 
+    def _relieve(self) -> None:
+        """Give what waits for a blocked executor to one that is not."""
+        for child in list(self.children.values()):
+            if child.deaf and not child.retiring and self.ready:
+                for run in child.take_back():
+                    self.start(run)
+
     def _weigh(self) -> None:
         self.weighing = self.loop.call_later(WEIGH_EVERY * random.uniform(0.9, 1.1), self._weigh)  # noqa: S311
+        self._relieve()
         if not self.memory_max:
             return
         for child in [one for one in self.children.values() if one.pid and not one.retiring]:

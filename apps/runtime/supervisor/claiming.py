@@ -45,11 +45,12 @@ class Claiming:
         # Half at a time: while one half is being reported, the other is claimed and runs.
         self.at_most = max(1, math.ceil(pool.slots / 2))
         self.plain_empty = False  # the last claim from queues without limits found nothing
+        self.odd = False  # whose turn it was when there was one slot for both kinds of queues
         self.full = False  # the last claim got all it asked for: there is more
         wanted = types_of(spec, state.options.pools, state.options.types or handlers.types())
         self.handlers: dict[str, Handler] = {name: found for name in wanted if (found := handlers.find(name))}
         self.offers = {name: round(one.timeout * 1000) if one.timeout else None for name, one in self.handlers.items()}
-        self.gating = Gating(wire, self._send, self.offers)
+        self.gating = Gating(wire, self._send, self.offers, self.turns)
         self.talks = logging.getLogger("fencepost.worker").isEnabledFor(logging.INFO)
 
     async def run(self) -> None:
@@ -71,13 +72,15 @@ class Claiming:
         pool.has_work.clear()
         limit = min(state.room(pool), self.at_most)
         queues = await self._queues(limit)
-        limited = await self._claim_gated(queues, limit)
+        share = self._share(limit)
+        limited = await self._claim_gated(queues, share) if share else 0
         got = await self._claim(queues, limit - limited)
         for job in got.jobs:
             self._start(job)
         self.full = limited + len(got.jobs) == limit
-        pool.empty = not limited and not got.jobs and not got.contended and not self.gating.left and not self.turns.more
-        if not limited and not got.jobs and not got.contended and not self.turns.more:
+        seen_all = bool(share) and not self.turns.more
+        pool.empty = not limited and not got.jobs and not got.contended and not self.gating.left and seen_all
+        if not limited and not got.jobs and not got.contended and seen_all:
             if pool.empty and state.options.burst and not state.held and all(one.empty for one in state.pools):
                 state.stop()
                 return
@@ -105,11 +108,18 @@ class Claiming:
         """Seconds to wait for a wake-up: a line that is to be walked again, or a token, comes without one."""
         return min(self.state.options.poll_interval, max(self.walk.due_in, 0), max(self.gating.waits, LEAST_WAIT))
 
+    def _share(self, limit: int) -> int:
+        """Of the room, that of queues with limits: half while there may be other work, and by turns where it is odd."""
+        if self.plain_empty or not self.gating.known:
+            return limit
+        self.odd = not self.odd
+        return (limit + self.odd) // 2
+
     async def _claim_gated(self, queues: Sequence[UUID], limit: int) -> int:
-        """Claim where there are limits: at most half of the room while there may be other work."""
+        """Claim where there are limits."""
         state = self.state
         assert state.session_id is not None  # noqa: S101 — the supervisor registers before it claims
-        jobs = await self.gating.claim(state.session_id, queues, limit if self.plain_empty else math.ceil(limit / 2))
+        jobs = await self.gating.claim(state.session_id, queues, limit, state.weights)
         for job in jobs:
             self._start(job)
         return len(jobs)
@@ -118,6 +128,7 @@ class Claiming:
         state = self.state
         session_id = state.session_id
         assert session_id is not None  # noqa: S101 — the supervisor registers before it claims
+        self.plain_empty = False  # unless we see that it is so
         if not queues or not self.offers or not limit:
             return Claimed(jobs=[], candidates=0)
         # Who leaves when there is nothing left must have looked everywhere.

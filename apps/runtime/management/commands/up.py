@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from apps.runtime.services.up import up
 
@@ -17,4 +17,6 @@ class Command(BaseCommand):
         parser.add_argument("--concurrency", default="10", help="jobs the worker runs at once")
 
     def handle(self, **flags: Any) -> None:
-        up(host=flags["host"], port=flags["port"], worker_flags=["--concurrency", flags["concurrency"]])
+        status = up(host=flags["host"], port=flags["port"], worker_flags=["--concurrency", flags["concurrency"]])
+        if status:
+            raise CommandError(f"The worker ended with status {status}.", returncode=status)

@@ -138,6 +138,16 @@ def test_moves_at_once_are_moves_one_after_the_other(queue):
     assert line(queue) == expected
 
 
+def test_a_move_that_needs_room_leaves_a_neighbour_alone_that_changes_meanwhile(queue):
+    ahead, mover, behind = bulk(queue, 3)
+    run("UPDATE jobs_job_live SET rank = 1000 WHERE queue_id = %s", [queue.pk])
+    with meanwhile(lambda: services.move(job_id=behind, actor=ANN, to="up")) as moved:
+        services.set_priority(job_id=ahead, actor=ANN, priority=-1)
+    assert moved.result().after == 2
+    assert look(ahead).rank == 1000 + 2**52
+    assert line(queue) == [behind, mover, ahead]
+
+
 def test_of_many_that_shall_run_next_at_once_each_was_once_the_first(queue):
     bulk(queue, 10)
     jobs = [enqueue(queue, priority=-5) for _ in range(6)]

@@ -264,6 +264,15 @@ def test_an_executor_that_has_grown_is_replaced(own_database, tmp_path, queue):
     assert first.result[0] != second.result[0]
 
 
+def test_what_a_handler_held_when_it_failed_is_let_go(own_database, tmp_path, queue):
+    with worker(own_database, tmp_path, *ONE, "--concurrency", "1") as process:
+        for type in ("raise.heavily", "raise.heavily.patient"):
+            made = [submit(queue=queue, type=type, payload=50, max_attempts=1).id for _ in range(8)]
+            final(*made)
+        [executor] = psutil.Process(process.popen.pid).children()[0].children()
+        assert executor.memory_info().rss < 300 << 20
+
+
 def test_executors_never_make_the_same_id(own_database, tmp_path, queue):
     """What was random before a fork must differ after it."""
     with worker(own_database, tmp_path, *FAST, "--processes", "3"):

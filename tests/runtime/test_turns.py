@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import pytest
 from django.db import connection
 
 from apps.jobs import services
@@ -27,9 +28,15 @@ def in_order() -> list[UUID]:
         return [job for [job] in cursor.fetchall()]
 
 
-def test_one_slot_is_shared_among_tenants_by_weight_and_no_backlog_starves_a_single_job(own_database, tmp_path, queue):
+@pytest.mark.parametrize("cap", [None, pytest.param(50, marks=pytest.mark.chaos)])
+def test_one_slot_is_shared_among_tenants_by_weight_and_no_backlog_starves_a_single_job(
+    own_database, tmp_path, queue, cap
+):
     heavy = QueueFactory.create(project=queue.project, weight=3)
     other = QueueFactory.create(project=ProjectFactory.create())
+    for one in (queue, heavy, other):
+        queues.update(queue=one, actor=ANN, max_concurrency=cap)
+    until(lambda: open_all() == 0)
     light, many = backlog(queue, 60), backlog(heavy, 60)
     single = services.submit(queue=other, type="effect", payload={}).id
     with worker(own_database, tmp_path, *ALONE, "--no-scheduler"):

@@ -357,3 +357,15 @@ def _square(number: int) -> int:
 async def copy_itself(ctx: Context, payload: Any) -> str:
     """The copy goes on as if it were the executor."""
     return "copy" if os.fork() == 0 else "original"
+
+
+@handler("raise.heavily")
+def raise_heavily(ctx: Context, payload: Any) -> None:
+    held = bytearray(payload << 20)
+    raise ValueError(len(held))
+
+
+@handler("raise.heavily.patient")
+async def raise_heavily_as_a_task(ctx: Context, payload: Any) -> None:
+    held = bytearray(payload << 20)
+    raise ValueError(len(held))

@@ -70,6 +70,7 @@ class InProcess:
         else:
             # What an exception says of itself is code of the handler's: it may take its time, elsewhere.
             self.threads.submit(self._judge, run, answer)
+        answer = None  # an exception holds this frame, and with it whatever the handler held: not in a circle
 
     def _in_thread(self, run: Run, context: RunContext) -> None:
         token = current.set(context)
@@ -83,6 +84,7 @@ class InProcess:
             close_old_connections()
             current.reset(token)
         self._judge(run, answer, fine=fine)
+        answer = None  # as above
 
     def _judge(self, run: Run, answer: Any, *, fine: bool = False) -> None:
         """In a thread."""

@@ -8,7 +8,8 @@ from apps.jobs.services import submit, submit_batch
 from apps.jobs.states import JobState
 from apps.runtime.executor.outcome import MESSAGE_MAX, TRACEBACK_MAX
 from tests.processes import final, worker
-from tests.workload.hostile import ANSWERED, MEDDLING, RAISED
+from tests.workload.hostile import MEDDLING
+from tests.workload.raising import ANSWERED, RAISED
 
 FAST = ("--poll-interval", "0.2", "--lease", "30")
 ROOM = 100  # characters of what says that something was cut

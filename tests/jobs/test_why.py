@@ -1,15 +1,14 @@
 """Why a job waits: each gate says so while it is shut, and no longer; they stand in the order in which they must open."""
 
 from datetime import timedelta
-from io import StringIO
 from uuid import UUID
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.utils.timezone import now
 from uuid_utils.compat import uuid7
 
 from apps.jobs import services
+from apps.jobs.engine.claim_gated import claim_gated
 from apps.jobs.engine.why import FAR
 from apps.jobs.selectors.why import Gate, Waiting, why_waiting
 from apps.queues import services as queues
@@ -170,6 +169,17 @@ def test_a_full_cap_says_who_holds_it(queue, session):
     assert f"All 1 places of the queue are taken, by {running}." in full.says
 
 
+def test_limits_as_the_engine_keeps_them_say_so_too(queue, session):
+    queues.update(queue=queue, actor=ANN, max_concurrency=2, shards=2)
+    first, _, job = acts.enqueue(queue), acts.enqueue(queue), acts.enqueue(queue)
+    assert codes(job)[0] == "cap_counting"
+    run("UPDATE queues_gate SET opens_after = NULL, refilled_at = clock_timestamp()")
+    claim = {"session_id": session.pk, "queue_id": queue.pk, "offers": acts.OFFERS, "limit": 5}
+    assert [codes(job)[0], len(claim_gated(**claim).jobs), codes(job)[0]] == ["in_line", 1, "in_line"]
+    assert len(claim_gated(**claim).jobs) == 1
+    assert gate(job, "cap_full").jobs[0] == first
+
+
 def test_a_limit_that_is_new_says_that_it_is_not_open_yet(queue):
     job = acts.enqueue(queue)
     GateRow.objects.create(queue=queue, shard=0, cap=1, opens_after=1)
@@ -273,24 +283,3 @@ def test_it_takes_one_statement(queue, django_assert_num_queries):
     job = look(acts.enqueue(queue))
     with django_assert_num_queries(1):
         why_waiting(job)
-
-
-def test_the_command_says_it_line_by_line_or_as_json(queue):
-    job = acts.enqueue(queue)
-    queues.pause(queue=queue, actor=ANN, reason="the printer burns")
-    out = StringIO()
-    call_command("why", str(job), stdout=out)
-    assert out.getvalue().splitlines()[1].split()[0] == "queue_paused"
-    out = StringIO()
-    call_command("why", str(job), "--json", stdout=out)
-    assert '"code": "in_line"' in out.getvalue()
-    with pytest.raises(CommandError, match="no job"):
-        call_command("why", str(uuid7()))
-
-
-def test_the_command_says_when_it_does_not_wait(queue, session):
-    job = acts.enqueue(queue)
-    acts.take_one(session, queue)
-    out = StringIO()
-    call_command("why", str(job), stdout=out)
-    assert "does not wait: it is running" in out.getvalue()

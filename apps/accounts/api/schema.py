@@ -38,7 +38,7 @@ CODES = {
     413: ("too_large", "The body is larger than 8388608 bytes."),
     415: ("unsupported_media_type", 'Unsupported media type "text/plain" in request.'),
     416: ("range_not_satisfiable", "The range lies outside the file."),
-    429: ("too_many_requests", "Too many failed log-ins; wait and try again."),
+    429: ("too_many_requests", "Too many; wait and try again."),
     503: ("unavailable", "The database does not answer in time; try again."),
 }
 PARAMETERS = {

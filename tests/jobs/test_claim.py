@@ -247,9 +247,9 @@ def test_the_queues_that_have_work_are_found_from_a_cursor_on(queue):
     busy = [queues[1], queues[3]]
     for pk in busy:
         enqueue(QueueFactory._meta.model(pk=pk))
-    for look in (ready, partial(ready_among, queues=queues)):
-        assert look(after=queues[0], limit=10) == busy
-        assert look(after=queues[1], limit=10) == busy[1:]
-        assert look(after=queues[0], limit=1) == busy[:1]
-        assert look(after=queues[3], limit=10) == []
+    for walk in (ready, partial(ready_among, queues=queues)):
+        assert walk(after=queues[0], limit=10) == busy
+        assert walk(after=queues[1], limit=10) == busy[1:]
+        assert walk(after=queues[0], limit=1) == busy[:1]
+        assert walk(after=queues[3], limit=10) == []
     assert ready_among(after=queues[0], queues=[queues[0], queues[3]], limit=10) == busy[1:]

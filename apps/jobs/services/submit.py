@@ -133,7 +133,9 @@ def _queue(queue: Queue | str) -> Queue:
         return queue
     try:
         organization, project, name = queue.split("/")
-        return with_depth(Queue.objects.all()).get(project__organization__slug=organization, project__slug=project, name=name)
+        return with_depth(Queue.objects.all()).get(
+            project__organization__slug=organization, project__slug=project, name=name
+        )
     except (ValueError, DataError, Queue.DoesNotExist):  # a NUL is a DataError
         raise NotFound(f"There is no queue {queue!r}; name it organization/project/queue.") from None
 

@@ -3,6 +3,7 @@
 import math
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +13,7 @@ import structlog
 from apps.handlers import Loop
 from apps.jobs import services
 from apps.jobs.engine import prune
-from apps.jobs.engine.depth import depth_on
+from apps.jobs.engine.depth import depth
 from apps.jobs.engine.open_gates import NOWHERE, open_gates
 from apps.jobs.engine.partition import partition
 from apps.jobs.engine.promote import LIMIT, next_due, promote
@@ -106,7 +107,9 @@ async def count_anew(connection: Connection) -> None:
 
 async def measure_depths(connection: Connection) -> None:
     """Keep the depth cache, for submits to capped queues and for whoever watches."""
-    await depth_on(connection)
+    # A queue that is deleted meanwhile is left out by the next turn.
+    with suppress(psycopg.errors.ForeignKeyViolation):
+        await depth.on(connection)
 
 
 async def rank_anew(connection: Connection) -> None:

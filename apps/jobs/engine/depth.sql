@@ -1,5 +1,5 @@
 -- Measure how deep queues are, for the depth cache: those that have something queued or running, or had at the last look.
--- One scheduler at a time, and none soon after another. A queue is counted no further than `cap`, along its lanes; the
+-- In turn (depth_turn.sql), and not soon after another scheduler. A queue is counted no further than `cap`, along its lanes; the
 -- longer that takes, the longer it is left alone: `rest_us` for each job counted. At most `limit` queues a turn, those
 -- unmeasured for longest first. The oldest is looked for among the heads of each type and priority, at most `heads` of them.
 WITH RECURSIVE turn AS MATERIALIZED (
@@ -7,8 +7,7 @@ WITH RECURSIVE turn AS MATERIALIZED (
         clock_timestamp() AS now,
         (extract(EPOCH FROM clock_timestamp()) * 1000000)::bigint AS now_micros,
         set_config('synchronous_commit', 'off', TRUE) AS quick
-    WHERE pg_try_advisory_xact_lock(hashtext('fencepost depth'))
-      AND NOT EXISTS (
+    WHERE NOT EXISTS (
         SELECT FROM queues_depth AS depth
         WHERE depth.measured_at > clock_timestamp() - %(every_ms)s::bigint * interval '1 millisecond'
     )

@@ -1,19 +1,20 @@
 -- Which of these queues have limits and something queued, what their gates admit now, and if it is nothing for want
--- of tokens, in how many seconds there is one. Read without locks: whoever claims looks again.
+-- of tokens, in how many seconds there is one. A gate that is new is looked at again soon. Read without locks: whoever claims looks again.
 WITH line AS MATERIALIZED (
     SELECT
         queue.id, queue.rate_per_second AS rate, coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst,
-        gate.shard, gate.cap, gate.in_flight, gate.tokens, gate.refilled_at, gate.breaker, gate.reopens_at, gate.probe_job
+        gate.shard, gate.cap, gate.in_flight, gate.tokens, gate.refilled_at, gate.breaker, gate.reopens_at, gate.probe_job,
+        gate.opens_after
     FROM unnest(%(queues)s::uuid []) AS asked (id)
     INNER JOIN queues_queue AS queue ON asked.id = queue.id
     INNER JOIN queues_gate AS gate ON queue.id = gate.queue_id
-    WHERE gate.opens_after IS NULL
-      AND (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
+    WHERE (queue.paused_at IS NULL OR queue.paused_until <= clock_timestamp())
 ),
 
 admits AS (
     SELECT
         line.id,
+        bool_or(line.opens_after IS NOT NULL) AS new,
         sum(greatest(coalesce(line.cap - line.in_flight, 1000000), 0)) AS places,
         min(line.rate) AS rate,
         max(least(line.burst, line.tokens + line.rate * extract(EPOCH FROM clock_timestamp() - line.refilled_at)::float8))
@@ -29,9 +30,9 @@ admits AS (
 
 SELECT
     admits.id,
-    CASE WHEN admits.tokens < 1 THEN (1 - admits.tokens) / admits.rate ELSE 0 END AS wait_seconds
+    CASE WHEN admits.new THEN 0.2 WHEN admits.tokens < 1 THEN (1 - admits.tokens) / admits.rate ELSE 0 END AS wait_seconds
 FROM admits
-WHERE admits.places > 0 AND admits.lets_through
+WHERE (admits.new OR admits.places > 0 AND admits.lets_through)
   AND EXISTS (
       SELECT
       FROM unnest(%(types)s::text []) AS offer (type)

@@ -1,11 +1,20 @@
--- Hold the gate rows of one queue that wait for whatever began before them; everything of that kind has ended.
+-- Hold the gate rows of one queue that wait for whatever may not have seen them: transactions of this database that are
+-- older, and statements whose snapshot is. A claim that walked its lanes when the gate came is among those.
 SELECT gate.queue_id
 FROM queues_gate AS gate
 WHERE gate.queue_id = (
     SELECT waiting.queue_id
     FROM queues_gate AS waiting
-    WHERE waiting.opens_after < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+    WHERE waiting.opens_after IS NOT NULL
       AND waiting.queue_id > %(after)s::uuid
+      AND NOT EXISTS (
+          SELECT
+          FROM pg_stat_activity AS other
+          WHERE other.datname = current_database()
+            AND other.pid <> pg_backend_pid()
+            AND greatest(age(other.backend_xmin), age(other.backend_xid))
+                >= age(mod(waiting.opens_after, 4294967296)::text::xid)
+      )
     ORDER BY waiting.queue_id
     LIMIT 1
 )

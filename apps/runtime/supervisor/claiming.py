@@ -78,9 +78,10 @@ class Claiming:
         for job in got.jobs:
             self._start(job)
         self.full = limited + len(got.jobs) == limit
-        seen_all = bool(share) and not self.turns.more
-        pool.empty = not limited and not got.jobs and not got.contended and not self.gating.left and seen_all
-        if not limited and not got.jobs and not got.contended and seen_all:
+        seen_all = bool(share) and not self.turns.more and not self.gating.again
+        found = bool(limited or got.jobs or got.contended)
+        pool.empty = seen_all and not found and not self.gating.left
+        if seen_all and not found:
             if pool.empty and state.options.burst and not state.held and all(one.empty for one in state.pools):
                 state.stop()
                 return
@@ -142,7 +143,8 @@ class Claiming:
         self.turns.see([job.queue_id for job in got.jobs], state.weights)
         self.plain_empty = not got.jobs
         # Of many queues the next ones may have limits where these have none.
-        self.pool.gated = self.gating.known = got.gated or (self.turns.rotates and self.gating.known)
+        self.gating.hear(known=got.gated or (self.turns.rotates and self.gating.known))
+        self.pool.gated = self.gating.known
         return got
 
     async def _send[T](self, call: Call[T]) -> T:

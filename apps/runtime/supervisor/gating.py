@@ -24,6 +24,12 @@ class Gating:
         self.known = False  # some of the queues have limits
         self.waits = math.inf  # seconds until the next token of one that has work
         self.turns = turns
+        self.again = False  # to be asked again at once: a shard was held by others, or limits are news
+
+    def hear(self, *, known: bool) -> None:
+        """Whether the claim from queues without limits came across some that have them."""
+        self.again = self.again or (known and not self.known)
+        self.known = known
 
     @property
     def left(self) -> bool:
@@ -34,7 +40,7 @@ class Gating:
         self, session_id: UUID, queues: Sequence[UUID], limit: int, weights: Mapping[UUID, int]
     ) -> list[Claim]:
         """Up to `limit` jobs, shared out by weight among the queues that admit any, those first that have had least."""
-        self.waits = math.inf
+        self.waits, self.again = math.inf, False
         if not self.known or not queues:
             return []
         found = await self.wire.send(
@@ -61,4 +67,5 @@ class Gating:
                 connection, session_id=session_id, queue_id=queue_id, offers=self.offers, limit=limit
             )
         )
+        self.again = self.again or got.contended
         return list(got.jobs)

@@ -1,0 +1,65 @@
+"""Limits with real workers: judged by what handlers wrote over connections of their own, not by states."""
+
+from itertools import pairwise
+
+import pytest
+from django.db import connection
+
+from apps.audit.record import SYSTEM
+from apps.jobs.models import Attempt
+from apps.jobs.services import submit, submit_batch
+from apps.jobs.states import JobState
+from apps.queues.services import queues
+from tests.factories import QueueFactory
+from tests.processes import final, worker
+
+FAST = ("--poll-interval", "0.2", "--lease", "30", "--processes", "0", "--concurrency", "8")
+
+
+def at_once() -> int:
+    """The most that ran at the same time."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT started_at, 1 FROM effects UNION ALL SELECT ended_at, -1 FROM effects ORDER BY 1, 2")
+        most = now = 0
+        for _, change in cursor.fetchall():
+            now += change
+            most = max(most, now)
+        return most
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_cap_holds_over_all_workers_and_is_used(own_database, tmp_path, queue, shards):
+    queues.update(queue=queue, actor=SYSTEM, max_concurrency=3, shards=shards)
+    made = submit_batch(queue=queue, jobs=[{"type": "effect.patient", "payload": {"seconds": 0.1}}] * 24).jobs
+    with worker(own_database, tmp_path, *FAST), worker(own_database, tmp_path, *FAST, name="second"):
+        assert {job.state for job in final(*[one.job_id for one in made], within=40)} == {JobState.COMPLETED}
+    assert at_once() == 3
+    assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+
+
+def test_a_rate_holds_and_what_has_none_is_not_held_up(own_database, tmp_path, queue):
+    queues.update(queue=queue, actor=SYSTEM, rate_per_second=5, burst=2)
+    free = QueueFactory.create(project=queue.project, name="free")
+    limited = submit_batch(queue=queue, jobs=[{"type": "effect.patient"}] * 12).jobs
+    with worker(own_database, tmp_path, *FAST):
+        others = [submit(queue=free, type="noop").id for _ in range(50)]
+        assert {job.state for job in final(*others)} == {JobState.COMPLETED}
+        assert {job.state for job in final(*[one.job_id for one in limited])} == {JobState.COMPLETED}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT extract(EPOCH FROM started_at)::float8 FROM jobs_attempt WHERE queue_id = %s", [queue.pk]
+        )
+        starts = sorted(start for (start,) in cursor.fetchall())
+    for first, start in enumerate(starts):
+        within = [other for other in starts[first:] if other < start + 1]
+        assert len(within) <= 2 + 5
+    assert starts[-1] - starts[0] >= (12 - 2) / 5 - 0.05
+    assert max(later - earlier for earlier, later in pairwise(starts)) < 1
+
+
+def test_burst_waits_for_tokens_and_leaves_nothing(own_database, tmp_path, queue):
+    queues.update(queue=queue, actor=SYSTEM, rate_per_second=4, burst=1)
+    made = submit_batch(queue=queue, jobs=[{"type": "noop"}] * 5).jobs
+    with worker(own_database, tmp_path, *FAST, "--burst") as process:
+        assert process.wait() == 0
+    assert {job.state for job in final(*[one.job_id for one in made])} == {JobState.COMPLETED}

@@ -80,7 +80,14 @@ def test_a_running_job_hears_of_its_cancellation_and_is_never_retried(own_databa
         (["--concurrency", "0"], "--concurrency must be between 1 and 10000"),
         (["--concurrency", "-1"], "--concurrency must be between 1 and 10000"),
         (["--types", "no.such.type"], "There is no handler for no.such.type"),
-        (["--lease", "0"], "--lease must be at least 0.5"),
+        (["--lease", "0"], "--lease must be between 0.5 and 86400"),
+        (["--lease", "inf"], "--lease must be between 0.5 and 86400"),
+        (["--grace", "nan"], "--grace must be between 0 and 86400"),
+        (["--name", "x" * 129], "--name must have at most 128 characters"),
+        (["--health-port", "99999"], "--health-port must be between 0 and 65535"),
+        (["--queue", ""], "--queue names no queue"),
+        (["--pool", "a:1=type:"], "--pool"),
+        (["--memory-per-process", "1"], "--memory-per-process must be 0 or at least 100"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(own_database, tmp_path, queue, flags, says):

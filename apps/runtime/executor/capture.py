@@ -1,7 +1,9 @@
 """What a handler prints and logs, kept with its attempt: found by the context it runs in, not by the thread."""
 
 import logging
+import os
 import sys
+from pathlib import Path
 from typing import Any, TextIO
 
 from apps.handlers import current
@@ -48,8 +50,9 @@ def install() -> None:
     """Capture in this process, once."""
     if isinstance(sys.stdout, Captured):
         return
-    sys.stdout = Captured(sys.stdout, "stdout")
-    sys.stderr = Captured(sys.stderr, "stderr")
+    # A process that was started with closed streams has none.
+    sys.stdout = Captured(sys.stdout or Path(os.devnull).open("w"), "stdout")  # noqa: SIM115
+    sys.stderr = Captured(sys.stderr or Path(os.devnull).open("w"), "stderr")  # noqa: SIM115
     handler = Handler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     logging.getLogger().addHandler(handler)

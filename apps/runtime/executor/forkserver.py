@@ -25,7 +25,7 @@ import psutil
 import structlog
 from django.db import connections
 
-from apps.errors import BadInput
+from apps.runtime.executor.fitness import refuse_to_fork
 
 REQUEST = struct.Struct("!cI")
 REPORT = struct.Struct("!cIiiQd")
@@ -53,7 +53,7 @@ class ForkServer:
     """The supervisor's end. Made in a process without threads; used from the event loop."""
 
     def __init__(self, main: Main) -> None:
-        _refuse_threads()
+        refuse_to_fork()
         connections.close_all()
         ours, theirs = socket.socketpair()
         sys.stdout.flush()
@@ -97,17 +97,6 @@ class ForkServer:
         """End the server, and with it every executor; wait for it, so that no zombie is left."""
         self.control.close()
         _wait(self.pid)
-
-
-def _refuse_threads() -> None:
-    """Raise BadInput when other threads of Python run."""
-    names = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
-    if names:
-        raise BadInput.at(
-            "--processes",
-            f"Importing the handlers has started threads ({', '.join(names)}), and a fork would copy their locks as they "
-            "stand. Start them inside the handlers, or run with --processes 0.",
-        )
 
 
 def _told(

@@ -50,7 +50,7 @@ class Liveness:
             "database": reached,
             "session_id": str(state.session_id) if state.session_id else None,
             "running": len(state.held),
-            "slots": state.options.concurrency,
+            "slots": state.options.slots,
             "draining": state.stopping or state.drained,
         }
 

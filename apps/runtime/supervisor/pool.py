@@ -50,7 +50,7 @@ def _parse(text: str) -> PoolSpec:
     )
     if not 1 <= spec.slots <= 10_000:
         raise BadInput.at("--pool", f"{spec.name}: slots must be between 1 and 10000.")
-    if not spec.items or bool(spec.types) == bool(spec.queues):
+    if not spec.items or TYPE in spec.items or bool(spec.types) == bool(spec.queues):
         raise BadInput.at("--pool", f"{spec.name}: name queues or types, and not both.")
     return spec
 

@@ -11,6 +11,8 @@ from apps.runtime.services import announce
 from apps.runtime.services.work import work
 from apps.runtime.supervisor import ExitCode, Options, pool
 
+DAY = 86_400  # seconds
+
 
 class Command(BaseCommand):
     help = "Claim jobs and run them. Each flag has a variable of the same name: --poll-interval is POLL_INTERVAL."
@@ -57,6 +59,8 @@ class Command(BaseCommand):
 
 def _options(flags: dict[str, Any]) -> Options:
     lease = flags["lease"]
+    if flags["queue"] and not _split(flags["queue"]):
+        raise CommandError("--queue names no queue; leave it out to serve every one.", returncode=ExitCode.USAGE)
     options = Options(
         queues=_split(flags["queue"]) or tuple(settings.QUEUES),
         types=_split(flags["types"]) or tuple(settings.TYPES),
@@ -93,12 +97,17 @@ def _refuse_nonsense(options: Options) -> None:
         "--concurrency must be between 1 and 10000": not 1 <= options.concurrency <= 10_000,
         "--processes must be between 0 and 1000": not 0 <= options.processes <= 1000,
         "--jobs-per-process must not be negative": options.jobs_per_process < 0,
-        "--memory-per-process must not be negative": options.memory_per_process < 0,
-        "--lease must be at least 0.5": options.lease < 0.5,
-        "--heartbeat must be shorter than half the lease": not 0 < options.heartbeat <= options.lease / 2,
-        "--poll-interval must be positive": options.poll_interval <= 0,
-        "--grace must not be negative": options.grace < 0,
-        "--cancel-grace must not be negative": options.cancel_grace < 0,
+        "--memory-per-process must be 0 or at least 100": options.memory_per_process != 0
+        and options.memory_per_process < 100,
+        "--lease must be between 0.5 and 86400": not 0.5 <= options.lease <= DAY,
+        "--heartbeat must be positive and at most half the lease": not 0 < options.heartbeat <= options.lease / 2,
+        "--poll-interval must be positive and at most 86400": not 0 < options.poll_interval <= DAY,
+        "--grace must be between 0 and 86400": not 0 <= options.grace <= DAY,
+        "--cancel-grace must be between 0 and 86400": not 0 <= options.cancel_grace <= DAY,
+        "--health-port must be between 0 and 65535": not 0 <= options.health_port <= 65535,
+        "--health-seconds must be positive and at most 86400": not 0 < options.health_seconds <= DAY,
+        "--name must have at most 128 characters": len(options.name) > 128,
+        "--code-version must have at most 128 characters": len(options.version) > 128,
     }
     for fault, holds in faults.items():
         if holds:

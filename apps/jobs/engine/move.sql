@@ -72,7 +72,7 @@ plan AS MATERIALIZED (
 ),
 
 held AS MATERIALIZED (
-    SELECT job.id
+    SELECT job.id, plan.rank
     FROM plan
     INNER JOIN jobs_job_live AS job ON job.id = ANY(ARRAY[plan.id])
     WHERE job.state = 'queued' AND job.rank = plan.old_rank
@@ -82,9 +82,8 @@ held AS MATERIALIZED (
 
 moved AS (
     UPDATE jobs_job_live AS job
-    SET rank = plan.rank
+    SET rank = held.rank
     FROM held
-    INNER JOIN plan ON held.id = plan.id
     WHERE job.id = ANY(ARRAY[held.id])
     RETURNING job.id, job.queue_id
 ),

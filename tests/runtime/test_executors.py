@@ -78,6 +78,7 @@ def attempt_lines(job_id):
     return JobLog.objects.filter(job_id=job_id).order_by("line").values_list("message", flat=True)
 
 
+@pytest.mark.chaos
 def test_a_poison_job_is_tried_as_often_as_it_may_and_its_neighbours_finish(own_database, tmp_path, at_once):
     """Case H18, eight innocents in the same process; four of them on their last attempt."""
     innocent = [
@@ -129,6 +130,7 @@ def test_a_deaf_function_is_ended_by_force_and_its_neighbour_handed_back(own_dat
     assert [ended for _, _, ended in effects(deaf.id)] == [False]
 
 
+@pytest.mark.chaos
 @pytest.mark.parametrize("how", ["hog", "block"])
 def test_a_handler_that_holds_everything_up_starves_no_heartbeat(own_database, tmp_path, queue, how):
     """Case H17: three leases long, and it is one run; what comes meanwhile runs in the other process."""

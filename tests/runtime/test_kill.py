@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 
+import pytest
 from django.db import connection
 
 from apps.jobs.models import Attempt, Job
@@ -75,6 +76,7 @@ def test_a_frozen_worker_cannot_finish_what_it_lost(own_database, tmp_path, queu
     assert outcomes == ["lost", "success"]
 
 
+@pytest.mark.chaos
 def test_kill_at_random_over_300_jobs(own_database, tmp_path, queue):
     """Every job final, one success each; the fixture checks the invariants."""
     dice = random.Random(seed := random.SystemRandom().randrange(10**6))  # noqa: S311

@@ -35,6 +35,7 @@ def test_importing_everything_starts_no_thread_and_no_connection(own_database):
     assert done.stdout.split() == ["1", "None", "0"], done.stderr
 
 
+@pytest.mark.chaos
 def test_only_a_scheduler_promotes_however_many_web_processes_run(own_database, tmp_path, queue):
     """The development server with its reloader, a check and a shell beside one scheduler."""
     job = submit(queue=queue, type="noop", delay_seconds=3600)

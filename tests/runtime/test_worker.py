@@ -140,6 +140,7 @@ def test_a_handlers_own_time_limit_stops_a_coroutine(hands, queue):
     assert [ended for _, _, ended in effects(job.id)] == [True]
 
 
+@pytest.mark.chaos
 def test_a_deaf_function_is_timed_out_and_its_slot_is_not_given_away(own_database, tmp_path, queue):
     with worker(own_database, tmp_path, *FAST, "--concurrency", "1", "--processes", "0"):
         job = submit(queue=queue, type="brief.deaf", max_attempts=1, payload={"seconds": 4})

@@ -220,7 +220,7 @@ def test_a_relay_begins_where_nothing_can_come_any_more(project):
         clock.at += SETTLED
         fact(project, uuid4())
         assert move(place) == 1
-        return place.start() >= first
+        return bool(place.start() >= first)
 
     until(goes_on)
     clock.at += module.AFRESH

@@ -199,7 +199,8 @@ def test_room_is_made_by_moving_as_few_as_will_do(queue):
 
 
 def test_a_move_passes_only_its_own_kind(queue, session):
-    urgent, low, third, fourth = enqueue(queue, priority=1), *jobs_of(queue, 3)
+    urgent = enqueue(queue, priority=1)
+    low, third, fourth = jobs_of(queue, 3)
     move(fourth, "top")
     assert line(queue) == [urgent, fourth, low, third]
     move(urgent, "bottom")

@@ -159,6 +159,8 @@ def test_a_type_is_paused_once_and_its_reason_and_end_may_change(queue):
     target = f"{queue.project_id}/ping"
     assert entries(target) == ["type.pause", "type.pause", "type.resume"]
     changed = Entry.objects.filter(target_id=target, action="type.pause").latest("id")
+    assert changed.before
+    assert changed.after
     assert (changed.before["pause_reason"], changed.after["pause_reason"]) == ("wrong model", "still")
     assert [fact["type"] for fact in facts("type.paused") + facts("type.resumed")] == ["ping"] * 3
 
@@ -210,6 +212,7 @@ def test_what_has_ended_by_itself_is_said_recorded_and_forgotten(queue):
     assert facts("type.resumed") == [{"by": "system", "type": "ping"}]
     assert entries(queue.pk) == ["queue.pause", "queue.resume"]
     ended = Entry.objects.get(target_id=str(queue.pk), action="queue.resume")
+    assert ended.before
     assert (ended.actor, ended.before["pause_reason"]) == ("system", "lunch")
     assert entries(f"{queue.project_id}/ping") == ["type.pause", "type.resume"]
 
@@ -225,4 +228,4 @@ def test_who_pauses_is_told_to_whoever_reads_the_log(queue):
         ("queue.paused", 1, queue.pk),
         ("queue.resumed", 2, queue.pk),
     ]
-    assert json.loads(frames[0].data) == {"by": ANN.name, "reason": "the printer burns", "until": None}
+    assert json.loads(str(frames[0].data)) == {"by": ANN.name, "reason": "the printer burns", "until": None}

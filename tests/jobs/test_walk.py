@@ -1,6 +1,7 @@
 """While an old snapshot is held open, a claim begins where the last one ended, and still misses nothing for long."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -37,7 +38,7 @@ def walk(clock) -> Walk:
     return Walk(clock)
 
 
-def ask(session, queue, walk, *, limit=1) -> list:
+def ask(session, queue, walk, *, limit=1):
     hint = walk.hint(held=0)
     got = claim(session_id=session.pk, queues=[queue.pk], offers={"ping": None}, limit=limit, hint=hint)
     walk.see(hint, got)
@@ -126,17 +127,18 @@ def held(own_database) -> Iterator[psycopg.Connection]:
         yield reader
 
 
-def explained(statement: Statement, params: dict) -> dict:
+def explained(statement: Statement[Any], params: dict[str, Any]) -> dict[str, Any]:
     """Runs it."""
     text = b"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + statement.native
     connection.ensure_connection()
     with psycopg.RawCursor(connection.connection) as cursor:
         [[[plan]]] = cursor.execute(text, [params[name] for name in statement.names]).fetchall()
-    return plan["Plan"]
+    found: dict[str, Any] = plan["Plan"]
+    return found
 
 
-def buffers(plan: dict) -> int:
-    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
+def buffers(plan: dict[str, Any]) -> int:
+    return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
 
 
 def test_under_a_snapshot_a_claim_and_a_report_read_little(held, queue):

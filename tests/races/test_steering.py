@@ -133,6 +133,8 @@ def test_moves_at_once_are_moves_one_after_the_other(queue):
     together(*(lambda seed=seed: shuffle(seed) for seed in range(4)))
     for entry in Entry.objects.filter(action="job.move", target_id__in=map(str, jobs)).order_by("id"):
         place = next(place for place, job_id in enumerate(expected) if str(job_id) == entry.target_id)
+        assert entry.before
+        assert entry.after
         assert entry.before["place"] == place + 1
         expected.insert(entry.after["place"] - 1, expected.pop(place))
     assert line(queue) == expected

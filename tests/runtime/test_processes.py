@@ -113,7 +113,7 @@ def test_what_waits_for_a_blocked_executor_runs_in_another_and_only_there():
     told = seen("""
         async def story():
             some = processes(2)
-            some.start(run("freeze", 4))  # in the first
+            some.start(run("freeze", 6))  # in the first
             some.start(run("effect.none", 0))  # in the second, and over soon
             await until(lambda: len(seen) == 1)
             first = next(child for child in some.children.values() if child.runs)

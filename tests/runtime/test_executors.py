@@ -185,6 +185,7 @@ def test_children_of_a_handler_obey_signals_as_anywhere(own_database, tmp_path, 
     with worker(own_database, tmp_path, *ONE):
         [job] = final(submit(queue=queue, type="multiply").id)
     assert job.result == [-signal.SIGTERM, [0, 1, 4]]
+    assert not JobLog.objects.filter(job_id=job.id).exists()  # theirs are not the attempt's
 
 
 def test_a_copy_that_a_coroutine_forks_of_its_process_is_no_executor(own_database, tmp_path, queue):

@@ -18,7 +18,7 @@ from typing import Any
 
 from uuid_utils.compat import uuid7
 
-from apps.handlers import Context, Result, handler
+from apps.handlers import Context, Result, current, handler
 from tests.workload.effect import effect
 
 
@@ -196,12 +196,18 @@ def multiply(ctx: Context, payload: Any) -> list[Any]:
     sleeper.terminate()
     sleeper.join()
     with context.Pool(2) as pool:
-        squares = pool.map(_square, range(3))
+        squares = pool.map(_talk_and_square, range(3))
         pool.map_async(time.sleep, [600])
     return [sleeper.exitcode, squares]
 
 
-def _square(number: int) -> int:
+def _talk_and_square(number: int) -> int:
+    print(f"squaring {number}")
+    logging.getLogger("some.library").warning("squaring %d", number)
+    ctx = current.get()
+    assert ctx is not None
+    ctx.log("squaring")
+    ctx.progress(number)
     return number * number
 
 

@@ -20,7 +20,6 @@ from apps.runtime.executor.frames import Began, Done, Frame, Garbled, Halt, Said
 from apps.runtime.executor.inside import BOARD, PAGE, TAKEN
 from apps.runtime.executor.run import Run, Stop
 
-CHUNK = 1 << 18
 DEAF_AFTER = 1.0  # seconds without an answer after which nothing more is sent
 LOOK_BEFORE = 0.05  # seconds a process has to write down where it stands before it is killed
 
@@ -52,6 +51,7 @@ class Child:
         try:
             self.line, theirs = socket.socketpair()
         except OSError:
+            self.page.close()
             os.close(self.board)
             raise
         self.line.setblocking(False)
@@ -158,13 +158,8 @@ class Child:
 
     def read(self) -> None:
         """Take what has come. What is no frame ends the process: a handler has written into our socket."""
-        try:
-            data = self.line.recv(CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
+        data = frames.receive(self.line)
+        if data is None:
             self.loop.remove_reader(self.line)
             return
         self.unanswered = None
@@ -208,7 +203,7 @@ class Child:
 
     def _read_all(self) -> None:
         with contextlib.suppress(OSError):
-            while data := self.line.recv(CHUNK):
+            while data := self.line.recv(frames.CHUNK):
                 self.coming += data
         with contextlib.suppress(Garbled):
             for word in frames.unpack(self.coming, frames.words):

@@ -4,6 +4,7 @@ Each batch is a length (4 bytes, network order) and a MessagePack list. Decoding
 handler has written into the socket is found out (Garbled), not believed.
 """
 
+import socket
 import struct
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+CHUNK = 1 << 18  # bytes taken off a socket at a time
 LENGTH = struct.Struct("!I")
 LONGEST = 256 * 1024 * 1024  # bytes of one batch; what claims to be longer is no batch
 
@@ -103,6 +105,16 @@ def pack(frames: Sequence[Frame]) -> bytes:
     """One batch, as bytes."""
     body = _encode(frames)
     return LENGTH.pack(len(body)) + body
+
+
+def receive(line: socket.socket) -> bytes | None:
+    """What has come, from a socket that does not block; None at its end, however it came."""
+    try:
+        return line.recv(CHUNK) or None
+    except BlockingIOError:
+        return b""
+    except OSError:
+        return None
 
 
 def unpack[T](buffer: bytearray, decoder: msgspec.msgpack.Decoder[list[T]]) -> Iterator[T]:

@@ -29,7 +29,6 @@ from apps.runtime.executor.run import Run, Stop
 SAFE = 64  # our descriptors stand above this number: handlers that close low ones do not close ours
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # that an executor leaves to the supervisor
 COLLECT = (2000, 10, 10)  # handlers may leave circles behind; the supervisor, which leaves none, collects less often
-CHUNK = 1 << 18
 TOLD_EVERY = 0.1  # seconds between two words about progress
 BOARD = struct.Struct("@Q")  # at the board's beginning: the last serial that began
 TAKEN = struct.Struct("@QQ")  # then the first and last serial that the supervisor has taken back
@@ -149,13 +148,8 @@ class Inside:
     # --- orders ---
 
     def _read(self) -> None:
-        try:
-            data = self.line.recv(CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
+        data = frames.receive(self.line)
+        if data is None:
             self.loop.remove_reader(self.line)
             self.closed.set()
             return
@@ -205,6 +199,7 @@ class Inside:
 
     def _on_end(self, run: Run, ended: Ended | None) -> None:
         """From the loop, or from a handler's thread: that one sends at once, the loop what ended in one turn."""
+        self._end_copy()
         self.runs.pop(run.serial, None)
         words: list[Frame] = [_told(run.serial, run.told)] if run.told else []
         words.append(_done(run, ended))
@@ -222,7 +217,7 @@ class Inside:
 
     def wants_to_tell(self) -> None:
         """From any thread: pass progress on soon, however often it is said."""
-        if not self.telling:
+        if self.mine and not self.telling:
             self.telling = True
             self.loop.call_soon_threadsafe(self.loop.call_later, TOLD_EVERY, self._tell)
 
@@ -230,15 +225,16 @@ class Inside:
         self.telling = False
         told = []
         for run in list(self.runs.values()):
-            if run.told:
-                told.append(_told(run.serial, run.told))
-                run.told = None
+            said, run.told = run.told, None
+            if said:
+                told.append(_told(run.serial, said))
         if told:
             self.write(told)
 
     def write(self, words: Sequence[Frame]) -> None:
         """Send now what the socket takes, the rest when it takes more. From any thread."""
-        self._end_copy()
+        if not self.mine:
+            return  # multiprocessing's children may print and log, only not with the attempt
         data = frames.pack(words)
         with self.writing:
             if not self.going:

@@ -133,6 +133,31 @@ def test_what_waits_for_a_blocked_executor_runs_in_another_and_only_there():
     ]
 
 
+def test_what_was_told_to_stop_while_it_waited_for_a_blocked_executor_is_not_begun_in_another():
+    told = seen("""
+        async def story():
+            some = processes(2)
+            some.start(run("freeze", 6))  # in the first
+            some.start(run("effect.none", 0))  # in the second, and over soon
+            await until(lambda: len(seen) == 1)
+            first = next(child for child in some.children.values() if child.runs)
+            stopped = [run("noop"), run("noop")]
+            for one, why in zip(stopped, (Stop.CANCELLED, Stop.LOST)):
+                first.start(one)
+                some.stop(one, why)
+            await until(lambda: len(seen) == 3)
+            assert first.deaf
+            await until(lambda: len(seen) == 4)
+            some.close()
+    """)
+    assert told == [
+        ["effect.none", "success", None],
+        ["noop", "released", "Its process was blocked before it had begun."],
+        ["noop", None, None],
+        ["freeze", "success", None],
+    ]
+
+
 def test_work_is_shared_out_evenly():
     told = seen("""
         async def story():

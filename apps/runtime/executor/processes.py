@@ -62,10 +62,6 @@ class Processes:
         """Some executor takes work: one that is blocked by a handler is sent nothing more."""
         return any(self._takes(child) for child in self.children.values())
 
-    @property
-    def pids(self) -> list[int]:
-        return [child.pid for child in self.children.values() if child.pid]
-
     @staticmethod
     def _takes(child: Child) -> bool:
         return not (child.retiring or child.alone or child.deaf)
@@ -180,7 +176,10 @@ class Processes:
         for child in list(self.children.values()):
             if child.deaf and not child.retiring and self.ready:
                 for run in child.take_back():
-                    self.start(run)
+                    if run.stop is None:
+                        self.start(run)
+                    else:
+                        self.on_end(run, self._not_begun(run, "Its process was blocked before it had begun."))
 
     def _weigh(self) -> None:
         self.weighing = self.loop.call_later(WEIGH_EVERY * random.uniform(0.9, 1.1), self._weigh)  # noqa: S311
@@ -233,10 +232,10 @@ class Processes:
             self._replenish_later()
 
     def _verdict(self, child: Child, run: Run, begun: list[Run], death: Death, written: str) -> Ended | None:
+        if run not in begun:
+            return self._not_begun(run, "Its process ended before it had begun.")
         if run.stop is Stop.LOST:
             return None
-        if run not in begun:
-            return collateral(run, self.session_id, "Its process ended before it had begun.")
         if run.stop is not None:
             ended = stopped(run, self.session_id)
             return ended._replace(traceback=written or None) if ended and run.stop is Stop.TIMEOUT else ended
@@ -247,6 +246,9 @@ class Processes:
             # Its last attempt, and more likely than not the fault of another: once, it runs again, alone.
             return collateral(run, self.session_id, "Its process died while other jobs ran in it.")
         return crashed(run, self.session_id, death, company, written)
+
+    def _not_begun(self, run: Run, why: str) -> Ended | None:
+        return None if run.stop is Stop.LOST else collateral(run, self.session_id, why)
 
 
 def _suspect(run: Run) -> bool:

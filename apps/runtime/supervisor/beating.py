@@ -128,9 +128,11 @@ class Beating:
 
 def _collect(runs: list[Run]) -> list[Told]:
     """Take what these runs have said of their progress."""
-    told = [run.told for run in runs if run.told]
+    told = []
     for run in runs:
-        run.told = None
+        said, run.told = run.told, None  # a handler's thread may say more at any moment
+        if said:
+            told.append(said)
     return told
 
 

@@ -25,8 +25,6 @@ LAST = 60  # seconds at the end of which the waits count
 
 _look = Statement("SELECT EXISTS (SELECT FROM jobs_job)", bool)
 
-_look = Statement("SELECT EXISTS (SELECT FROM jobs_job)", bool)
-
 
 def snapshot(
     *, jobs: int | None, concurrency: int | None, processes: int, rounds: int, seconds: int | None, **_: object

@@ -1,5 +1,6 @@
 """Ground for every test: the built-in server unless DATABASE_URL names another, and something to work on."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,15 @@ from tests.databases import Database
 
 
 def pytest_configure() -> None:
+    _hear_signals()
     embedded.ensure()
+
+
+def _hear_signals() -> None:
+    """A suite in the background ignores these; what is ignored is inherited, by workers that are to be told to stop too."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: None)
 
 
 @pytest.fixture(scope="session")

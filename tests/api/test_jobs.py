@@ -9,6 +9,8 @@ from django.utils.dateparse import parse_datetime
 from apps.accounts.models import Role
 from apps.audit.models import Entry
 from apps.jobs import serializers
+from apps.jobs.api import shown
+from apps.jobs.selectors.why import why_waiting
 from apps.jobs.services.check import _RULES
 from tests import acts
 from tests.api.caller import pointers, problem, someone
@@ -214,3 +216,16 @@ def test_a_waiting_job_says_why_and_one_that_runs_does_not(api, jobs, queue, ses
     assert api.get(f"jobs/{made}").json()["why_waiting"]["position"] == 1
     acts.take_one(session, queue)
     assert api.get(f"jobs/{made}").json()["why_waiting"] is None
+
+
+def test_a_job_that_is_claimed_while_it_is_shown_does_not_wait_any_more(api, jobs, queue, session, monkeypatch):
+    made = api.post(jobs, {"type": acts.PING}).json()["id"]
+
+    def meanwhile(job):
+        waiting = why_waiting(job)
+        acts.take_one(session, queue)
+        return waiting
+
+    monkeypatch.setattr(shown, "why_waiting", meanwhile)
+    said = api.get(f"jobs/{made}").json()
+    assert (said["state"], said["position"], said["why_waiting"]) == ("running", None, None)

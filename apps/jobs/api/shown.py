@@ -13,7 +13,7 @@ from apps.jobs.engine.list_jobs import Listed, Window, list_jobs
 from apps.jobs.models import Job
 from apps.jobs.selectors import detail
 from apps.jobs.selectors.why import why_waiting
-from apps.jobs.states import JobState
+from apps.jobs.states import WAITING, JobState
 
 _LISTED = bodies.JobAnswer()  # made once: it copies all its fields, and a page has two hundred rows
 NAMES = [*(field.name for field in fields(Listed)), "labels"]
@@ -39,10 +39,12 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
     """Everything there is to know of a job, as far as a role may."""
     least = Role(job.queue.hide_payloads_below or job.queue.project.hide_payloads_below)
     hidden = role.level < least.level
-    told, waiting = detail.progress(job), why_waiting(job)
+    told, waiting, now = detail.progress(job), why_waiting(job), _facts(_as_listed(job))
+    if now["state"] not in WAITING:  # it was claimed since the line before
+        waiting = None
     facts = {
         **vars(job),
-        **_facts(_as_listed(job)),
+        **now,
         "position": waiting.position if waiting and not waiting.is_far else None,
         "pending_parents": job.pending,
         "payload": None if hidden else job.payload,

@@ -4,11 +4,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.audit.record import Actor, record
+from apps.audit.record import Actor
 from apps.errors import IllegalMove
 from apps.jobs.engine import cancel as engine
 from apps.jobs.engine.cancel import Cancelled
-from apps.jobs.selectors import find, organization_of
+from apps.jobs.selectors import find
+from apps.jobs.services.recorded import recorded
 
 
 @transaction.atomic
@@ -17,12 +18,6 @@ def cancel(*, job_id: UUID, actor: Actor, force: bool = False) -> Cancelled:
     done = engine.cancel(job_id=job_id, force=force)
     if done is None:
         raise IllegalMove(f"This job has ended: it is {find(job_id).state}.")
-    record(
-        actor=actor,
-        organization_id=organization_of(job_id),
-        action="job.cancel",
-        target_type="job",
-        target_id=job_id,
-        after={"state": done.state, "cancelling": done.cancelling, "force": force},
-    )
+    after = {"state": done.state, "cancelling": done.cancelling, "force": force}
+    recorded(job_id, actor, "job.cancel", after=after)
     return done

@@ -8,14 +8,13 @@ from apps.audit.record import Actor, record
 from apps.jobs.selectors import organization_of
 
 
-def recorded(job_id: UUID, actor: Actor, action: str, *, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Add the audit entry of a change to a job."""
+def recorded(job_id: UUID, actor: Actor, action: str, **facts: Mapping[str, Any]) -> None:
+    """Add the audit entry of a change to a job; `before` and `after` say what changed."""
     record(
         actor=actor,
         organization_id=organization_of(job_id),
         action=action,
         target_type="job",
         target_id=job_id,
-        before=before,
-        after=after,
+        **facts,
     )

@@ -11,6 +11,7 @@ from apps.jobs.engine import discard as discard_engine
 from apps.jobs.engine import replay as replay_engine
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.selectors import dead_letters, find, organization_of
+from apps.jobs.services.recorded import recorded
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
 
@@ -32,14 +33,7 @@ def replay(*, job_id: UUID, actor: Actor, revive_descendants: bool = False) -> N
     if not rows:
         raise IllegalMove(f"Only a dead letter can be replayed; this job is {find(job_id).state}.")
     wake_queue(rows[0].queue_id)
-    record(
-        actor=actor,
-        organization_id=organization_of(job_id),
-        action="job.replay",
-        target_type="job",
-        target_id=job_id,
-        after={"revive_descendants": revive_descendants},
-    )
+    recorded(job_id, actor, "job.replay", after={"revive_descendants": revive_descendants})
 
 
 @transaction.atomic

@@ -4,11 +4,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.audit.record import Actor, record
+from apps.audit.record import Actor
 from apps.errors import IllegalMove
 from apps.jobs.engine import retry_now as engine
 from apps.jobs.engine.wake import wake_queue
-from apps.jobs.selectors import find, organization_of
+from apps.jobs.selectors import find
+from apps.jobs.services.recorded import recorded
 
 
 @transaction.atomic
@@ -18,10 +19,4 @@ def retry_now(*, job_id: UUID, actor: Actor) -> None:
     if queue_id is None:
         raise IllegalMove(f"Only a job that waits for its time can be retried; this one is {find(job_id).state}.")
     wake_queue(queue_id)
-    record(
-        actor=actor,
-        organization_id=organization_of(job_id),
-        action="job.retry",
-        target_type="job",
-        target_id=job_id,
-    )
+    recorded(job_id, actor, "job.retry")

@@ -14,14 +14,14 @@ from apps.handlers import Loop
 from apps.jobs import services
 from apps.jobs.engine import prune
 from apps.jobs.engine.depth import depth
-from apps.jobs.engine.open_gates import NOWHERE, open_gates
+from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.partition import partition
 from apps.jobs.engine.promote import LIMIT, next_due, promote
+from apps.jobs.engine.ready import NOWHERE
 from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
 from apps.jobs.engine.reap import Outage, reap
 from apps.jobs.engine.reconcile import reconcile
 from apps.jobs.engine.rerank import LIMIT as RERANK_LIMIT
-from apps.jobs.engine.rerank import NOWHERE as BEGINNING
 from apps.jobs.engine.rerank import rerank_statement
 from apps.jobs.engine.server import server
 from apps.jobs.engine.wake import payload, wake_statement
@@ -117,7 +117,7 @@ async def rank_anew(connection: Connection) -> None:
     due = await rerank_due.on(connection)
     if not due:
         return
-    queues, after, skipped = [one.queue_id for one in due], BEGINNING, 0
+    queues, after, skipped = [one.queue_id for one in due], NOWHERE, 0
     while True:
         [span] = await rerank_statement.on(connection, queues=queues, after=after, limit=RERANK_LIMIT)
         skipped += span.skipped

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from django.db import transaction
 
-from apps.jobs.engine.rerank import NOWHERE, rerank
+from apps.jobs.engine.ready import NOWHERE
+from apps.jobs.engine.rerank import rerank
 from apps.jobs.loops import rank_anew
 from apps.queues import services as queues
 from apps.queues.engine.rerank import rerank_due, rerank_settle

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 
 from apps.jobs import services
-from apps.jobs.engine.open_gates import NOWHERE, open_gates
+from apps.jobs.engine.open_gates import open_gates
+from apps.jobs.engine.ready import NOWHERE
 from apps.queues import services as queues
 from apps.queues.models import Depth, Gate, Queue
 from tests.factories import ProjectFactory, QueueFactory

@@ -2,9 +2,8 @@
 
 from uuid import UUID
 
+from apps.jobs.engine.ready import NOWHERE
 from apps.sql import Statement, Steps, Verb
-
-NOWHERE = UUID(int=0)
 
 _hold = Statement.beside(__file__, lambda queue_id: queue_id)
 _count = Statement.beside(__file__, bool, "open_gates_count")

@@ -7,6 +7,7 @@ from apps.sql import Statement
 
 PROBED = 64  # queues that are looked at one by one; of more, those with work are walked over
 STEPS = 256  # queues with work that one walk passes
+NOWHERE = UUID(int=0)  # where a walk along ids begins
 
 type Send = Callable[[Callable[..., Awaitable[list[UUID]]]], Awaitable[list[UUID]]]
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from apps.jobs.engine.ready import NOWHERE
 from apps.sql import Statement, Steps, Verb
-
-NOWHERE = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from apps.jobs.engine.ready import NOWHERE
 from apps.sql import Statement
 
 LIMIT = 2000  # live rows looked at in one batch
-NOWHERE = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import psycopg
-
 from apps.jobs.engine.claim import Claim
 from apps.jobs.engine.claim_gated import claim_gated_on
 from apps.jobs.engine.gates import gates
 from apps.runtime.supervisor.turns import Turns
-from apps.runtime.supervisor.wire import Wire
+from apps.runtime.supervisor.wire import Call, Wire
 
-type Send = Callable[[Callable[[psycopg.AsyncConnection[Any]], Awaitable[Any]]], Awaitable[Any]]
+type Send = Callable[[Call[Any]], Awaitable[Any]]
 
 
 class Gating:

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from apps.jobs.engine.ready import Send, ready_after
+from apps.jobs.engine.ready import NOWHERE, Send, ready_after
 
 AT_ONCE = 16  # queues one claim looks at; a worker that serves more asks first which have work
-NOWHERE = UUID(int=0)
 
 
 class Turns:

@@ -113,8 +113,8 @@ class QueueConsole(Console):
         offer = ("resume", "Resume", "play_arrow") if is_paused(queue) else ("pause", "Pause", "pause")
         return self.forms(queue, [offer])
 
-    def pause(self, request: HttpRequest, queue: Queue) -> str:
-        services.pause(queue=queue, actor=actor_of(request))
+    def pause(self, request: HttpRequest, queue: Queue, **asked: Any) -> str:
+        services.pause(queue=queue, actor=actor_of(request), **asked)
         return f"{queue.name} is paused; what runs goes on to its end."
 
     def resume(self, request: HttpRequest, queue: Queue) -> str:
@@ -133,7 +133,7 @@ class QueueConsole(Console):
         if form.is_valid():
             asked = {"reason": form.cleaned_data["reason"], "until": form.cleaned_data["until"]}
             for queue in queryset:
-                self.attempt(request, lambda queue=queue: self._pause(request, queue, **asked))  # type: ignore[misc]
+                self.attempt(request, lambda queue=queue: self.pause(request, queue, **asked))  # type: ignore[misc]
             return None
         context = {
             **self.admin_site.each_context(request),
@@ -145,10 +145,6 @@ class QueueConsole(Console):
             "opts": self.opts,
         }
         return TemplateResponse(request, "admin/ask.html", context)
-
-    def _pause(self, request: HttpRequest, queue: Queue, **asked: Any) -> str:
-        services.pause(queue=queue, actor=actor_of(request), **asked)
-        return f"{queue.name} is paused; what runs goes on to its end."
 
     @admin.action(description="Resume", permissions=["act"])
     def resume_all(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:

@@ -90,7 +90,8 @@ def test_a_type_is_paused_listed_and_resumed(api, queue, session):
     assert api.post(f"{at}/types/ping/resume").json() == {"type": "ping", "was_paused": True}
     assert api.post(f"{at}/types/ping/resume").json() == {"type": "ping", "was_paused": False}
     assert len(acts.take(session, queue)) == 1
-    problem(api.post(f"{at}/types/{'x' * 129}/pause"), 400)
+    refused = problem(api.post(f"{at}/types/{'x' * 129}/pause"), 400)
+    assert [error["pointer"] for error in refused["errors"]] == ["#/type"]
     problem(api.post(f"{at}/types/ping/pause", {"until": "2001-01-01T00:00:00Z"}), 400)
 
 
@@ -100,4 +101,5 @@ def test_a_queue_says_who_paused_it_why_and_until_when(api, queue):
     assert (told["reason"], told["until"], told["by"]) == ("lunch", end, Entry.objects.get().actor)
     assert api.get(f"queues/{queue.pk}").json()["paused"] == told
     assert api.post(f"queues/{queue.pk}/resume").json()["paused"] is None
-    problem(api.post(f"queues/{queue.pk}/pause", {"until": "2001-01-01T00:00:00Z"}), 400)
+    for until in ("2001-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"):
+        problem(api.post(f"queues/{queue.pk}/pause", {"until": until}), 400)

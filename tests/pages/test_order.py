@@ -70,7 +70,10 @@ def test_a_queue_is_paused_until_a_time_with_a_reason(member, queue):
     seen = text_of(post(member, "pause", queue.pk, reason="the printer burns", until=f"{end:%Y-%m-%dT%H:%M}"))
     assert "the printer burns, until" in seen
     assert Queue.objects.get(pk=queue.pk).paused_until == end
-    assert "This is no time." in text_of(post(member, "pause", queue.pk, until="tomorrow"))
+    for nonsense in ("tomorrow", "9999-12-31T23:59-14:00"):
+        assert "This is no time." in text_of(post(member, "pause", queue.pk, until=nonsense))
+    post(member, "pause", queue.pk, until=f"{end:%Y-%m-%dT%H:%M}-01:00")
+    assert Queue.objects.get(pk=queue.pk).paused_until == end + timedelta(hours=1)
 
 
 def test_a_type_is_paused_shown_and_resumed(member, viewer, queue):

@@ -1,5 +1,6 @@
 """What a person does to a waiting job's place, and to the types of a project."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import cast
 from uuid import UUID
@@ -9,7 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from apps.accounts.models import Role
+from apps.accounts.models import Project, Role
 from apps.dashboard.selectors.access import queue_seat
 from apps.dashboard.views.jobs import verb
 from apps.dashboard.views.shell import Request, actor, attempted, back, clean, page
@@ -41,8 +42,9 @@ def until(request: HttpRequest) -> datetime | None:
     if not text:
         return None
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError:
+        at = datetime.fromisoformat(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise BadInput("This is no time.") from None
 
 
@@ -83,34 +85,30 @@ reschedule = verb(
 )
 
 
-@require_POST
-@page
-def pause_type(request: HttpRequest, queue_id: UUID) -> HttpResponse:
-    """In every queue of the project, though it is asked for on the page of one."""
-    request = cast("Request", request)
-    one, seat = queue_seat(request.user, queue_id)
-    seat.demand(Role.MEMBER)
-    kind = clean(request.POST.get("type", ""))[: LONGEST + 1]
-    attempted(
-        request,
-        lambda: queues.pause_type(
-            project=one.project, type=kind, actor=actor(request), reason=reason(request), until=until(request)
-        ),
-        f"{kind} is paused in every queue of {one.project.name}; what runs goes on to its end.",
-    )
-    return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
+def _of_type(act: Callable[[Request, Project, str], object], done: str) -> Callable[..., HttpResponse]:
+    """A POST by a member that does one thing to a type in every queue of the project, from the page of one."""
+
+    @require_POST
+    @page
+    def view(request: HttpRequest, queue_id: UUID) -> HttpResponse:
+        request = cast("Request", request)
+        one, seat = queue_seat(request.user, queue_id)
+        seat.demand(Role.MEMBER)
+        kind = clean(request.POST.get("type", ""))[: LONGEST + 1]
+        said = done.format(type=kind, project=one.project.name)
+        attempted(request, lambda: act(request, one.project, kind), said)
+        return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
+
+    return view
 
 
-@require_POST
-@page
-def resume_type(request: HttpRequest, queue_id: UUID) -> HttpResponse:
-    request = cast("Request", request)
-    one, seat = queue_seat(request.user, queue_id)
-    seat.demand(Role.MEMBER)
-    kind = clean(request.POST.get("type", ""))[: LONGEST + 1]
-    attempted(
-        request,
-        lambda: services.resume_type(project=one.project, type=kind, actor=actor(request)),
-        f"{kind} goes on.",
-    )
-    return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
+pause_type = _of_type(
+    lambda request, project, kind: queues.pause_type(
+        project=project, type=kind, actor=actor(request), reason=reason(request), until=until(request)
+    ),
+    "{type} is paused in every queue of {project}; what runs goes on to its end.",
+)
+resume_type = _of_type(
+    lambda request, project, kind: services.resume_type(project=project, type=kind, actor=actor(request)),
+    "{type} goes on.",
+)

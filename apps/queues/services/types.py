@@ -79,7 +79,7 @@ def _record_end(one: Lapsed) -> None:
 
 def _check(type: str) -> None:
     if not type or len(type) > LONGEST or "\x00" in type:
-        raise BadInput(f"A type has 1 to {LONGEST} characters.")
+        raise BadInput.at("#/type", f"A type has 1 to {LONGEST} characters, and no NUL.")
 
 
 def _facts(paused: PausedType) -> dict[str, object]:

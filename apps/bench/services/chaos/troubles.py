@@ -1,5 +1,6 @@
 """The faults of the database and of the way to it. Each strikes everybody at once."""
 
+import signal
 import time
 from contextlib import suppress
 from random import Random
@@ -28,28 +29,26 @@ def terminate_backends(stage: Stage, dice: Random) -> int:
 @fault("restart-fast")
 def restart_fast(stage: Stage, dice: Random) -> int:
     """Restart the server; whoever is connected is sent away."""
-    bit = stage.server.backends()
-    stage.server.stop(FAST)
-    stage.server.start()
-    return bit
+    return _away(stage, FAST)
 
 
 @fault("restart-immediate")
 def restart_immediate(stage: Stage, dice: Random) -> int:
     """Crash the server, and let it recover."""
-    bit = stage.server.backends()
-    stage.server.stop(IMMEDIATE)
-    stage.server.start()
-    return bit
+    return _away(stage, IMMEDIATE)
 
 
 @fault("stop-server")
 def stop_server(stage: Stage, dice: Random) -> int:
     """The server is away for longer than a lease."""
+    return _away(stage, FAST, stage.lease + dice.uniform(0.5, 3))
+
+
+def _away(stage: Stage, how: signal.Signals, seconds: float = 0.0) -> int:
     bit = stage.server.backends()
-    stage.server.stop(FAST)
+    stage.server.stop(how)
     try:
-        stage.hold(stage.lease + dice.uniform(0.5, 3))
+        stage.hold(seconds)
     finally:
         stage.server.start()
     return bit

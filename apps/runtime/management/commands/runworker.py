@@ -107,7 +107,6 @@ def _refuse_nonsense(options: Options) -> None:
         "--health-port must be between 0 and 65535": not 0 <= options.health_port <= 65535,
         "--health-seconds must be positive and at most 86400": not 0 < options.health_seconds <= DAY,
         "--name must have at most 128 characters": len(options.name) > 128,
-        "--code-version must have at most 128 characters": len(options.version) > 128,
     }
     for fault, holds in faults.items():
         if holds:

@@ -2,6 +2,7 @@
 """The command line: python manage.py help."""
 
 import os
+import signal
 import sys
 
 # These look at the code only, so lint and a first look need no database.
@@ -31,10 +32,23 @@ def main() -> None:
 
 def run() -> None:
     """Ctrl-C is an answer, not a fault: no command shows a stack for it."""
+    sys.unraisablehook = again
     try:
         main()
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def again(dropped: "sys.UnraisableHookArgs") -> None:
+    """Python drops a Ctrl-C that it raised in a destructor or a weak reference's callback: it is sent once more.
+
+    A moment later, for one that is raised in here is dropped too; by a timer, for a thread must not be there at a fork.
+    """
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
+        sys.__unraisablehook__(dropped)
 
 
 def needs_database(argv: list[str]) -> bool:

@@ -141,8 +141,8 @@ def test_a_dead_letter_is_replayed(visit, queue, session):
 
 def test_a_queue_is_paused_with_a_reason_and_resumed(visit, queue):
     page = visit().go(f"/queues/{queue.pk}")
-    page.get_by_role("button", name="Pause").click()
-    page.get_by_label("Reason").fill("the other side is down")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    page.locator("#pause").get_by_label("Reason").fill("the other side is down")
     page.locator("#pause").get_by_role("button", name="Pause").click()
     expect(page.get_by_text("the other side is down")).to_be_visible()
     page.get_by_role("button", name="Resume").click()

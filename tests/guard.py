@@ -1,5 +1,7 @@
 """The guard of moves: in test databases, triggers refuse whatever states.MOVES does not name.
 
+A job with a concurrency key that comes into the line must come flagged: only admit.sql lets it through.
+
 A change of state is an UPDATE, or a DELETE and an INSERT of the same id in one transaction (a job
 that changes its shelf): both are watched. Leaving the live shelf without arriving anywhere is
 refused when the transaction commits; dead letters and finished days may be discarded.
@@ -18,9 +20,17 @@ BEGIN
     END IF;
 END $$;
 
+CREATE FUNCTION guard_key(old_state text, new_state text, key text, key_full boolean, id uuid) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF new_state = 'queued' AND old_state <> 'running' AND key IS NOT NULL AND NOT key_full THEN
+        RAISE EXCEPTION 'job % of key % queued past admit', id, key USING ERRCODE = 'check_violation';
+    END IF;
+END $$;
+
 CREATE FUNCTION guard_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM guard_move(OLD.state, NEW.state, NEW.id);
+    PERFORM guard_key(OLD.state, NEW.state, NEW.concurrency_key, NEW.key_full, NEW.id);
     RETURN NULL;
 END $$;
 
@@ -36,6 +46,7 @@ DECLARE
 BEGIN
     DELETE FROM guard_left WHERE guard_left.id = NEW.id RETURNING guard_left.state INTO old_state;
     PERFORM guard_move(coalesce(old_state, 'nothing'), NEW.state, NEW.id);
+    PERFORM guard_key('nothing', NEW.state, NEW.concurrency_key, NEW.key_full, NEW.id);
     RETURN NULL;
 END $$;
 

@@ -44,7 +44,7 @@ class QueueConsole(Console):
     fieldsets = (
         (None, {"fields": ("project", "name", "retry_policy", "allowed_types", "hide_payloads_below")}),
         ("Order and time", {"fields": ("default_priority", "aging_seconds", "weight", "timeout_ms")}),
-        ("Limits", {"fields": ("max_concurrency", "shards", "rate_per_second", "burst", "max_depth")}),
+        ("Limits", {"fields": ("max_concurrency", "shards", "rate_per_second", "burst", "max_depth", "max_per_key")}),
         ("Kept for", {"fields": ("retention_days", "dead_letter_retention_days")}),
         ("Pause", {"fields": READ_ONLY}),
     )

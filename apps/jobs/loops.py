@@ -3,6 +3,7 @@
 import math
 import time
 from collections import deque
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +14,7 @@ import structlog
 from apps.handlers import Loop
 from apps.jobs import services
 from apps.jobs.engine import prune
+from apps.jobs.engine.admit import START, Key, admit, admit_due, batches
 from apps.jobs.engine.depth import depth
 from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.partition import partition
@@ -38,6 +40,9 @@ AWAY_SECONDS = 1.0  # without touch: what is shorter is no outage for any lease
 OUTAGES = 1000  # that are remembered
 GATES_SECONDS, RECONCILE_SECONDS = 0.5, 30.0
 DEPTH_SECONDS = 2.0
+KEYS_SECONDS, KEYS_LONGEST = 1.0, 30.0
+KEYS_WALKED = 1000  # in one statement
+KEYS_REST = 10  # times as long as a walk took
 RERANK_SECONDS, PAUSES_SECONDS = 2.0, 1.0
 JANITOR_SECONDS = 60.0
 
@@ -45,6 +50,7 @@ JANITOR_SECONDS = 60.0
 async def promote_due(connection: Connection) -> float:
     """Promote what is due and wake its workers; sleep until the next job is, at most a second."""
     promoted = await promote.on(connection, limit=LIMIT)
+    await let_through(connection, {(row.queue_id, key) for row in promoted for key in row.keys or ()})
     if promoted:
         await wake_statement.on(connection, queues=payload({row.queue_id for row in promoted}))
     if sum(row.jobs for row in promoted) >= LIMIT:
@@ -105,6 +111,26 @@ async def count_anew(connection: Connection) -> None:
             log.error("gate counted wrong", **asdict(drift) | {"queue_id": str(drift.queue_id)})
 
 
+async def let_through(connection: Connection, keys: Collection[Key]) -> None:
+    """Let jobs of these keys through, and wake their workers."""
+    for batch in batches(keys):
+        admitted = await admit.on(connection, keys=batch)
+        if admitted:
+            await wake_statement.on(connection, queues=payload({row.queue_id for row in admitted}))
+
+
+async def let_keys_through(connection: Connection) -> float:
+    """Find keys with a place free for a job that waits: where its end, or a limit that changed, told nobody."""
+    began, at = time.monotonic(), START
+    while True:
+        walked = await admit_due.on(connection, queue_id=at[0], key=at[1], limit=KEYS_WALKED)
+        await let_through(connection, [(one.queue_id, one.key) for one in walked if one.due])
+        if len(walked) < KEYS_WALKED:
+            break
+        at = walked[-1].queue_id, walked[-1].key
+    return max(KEYS_SECONDS, (time.monotonic() - began) * KEYS_REST)
+
+
 async def measure_depths(connection: Connection) -> None:
     """Keep the depth cache, for submits to capped queues and for whoever watches."""
     # A queue that is deleted meanwhile is left out by the next turn.
@@ -153,6 +179,7 @@ def discard_old() -> float:
 LOOPS = [
     Loop("promote", promote_due, seconds=PROMOTE_SECONDS),
     Loop("reap", reap_silent, seconds=REAP_SECONDS),
+    Loop("keys", let_keys_through, seconds=KEYS_LONGEST),
     Loop("gates", open_new_gates, seconds=GATES_SECONDS),
     Loop("reconcile", count_anew, seconds=RECONCILE_SECONDS),
     Loop("depth", measure_depths, seconds=DEPTH_SECONDS),

@@ -45,6 +45,7 @@ QUEUE = {
     "dead_letter_retention_days": None,
     "allowed_types": None,
     "max_depth": None,
+    "max_per_key": None,
     "weight": 1,
     "paused": None,
     "created_at": AT,

@@ -90,7 +90,7 @@ class Queue(models.Model):
     aging_seconds = models.IntegerField(
         null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(AGING_MAX)]
     )  # NULL: strict priority; 0: first in, first out
-    # Set while jobs are still ranked with another ageing (rerank_due.sql). Negative: nobody has looked yet;
+    # Set while jobs are still ranked with another ageing or let through by another max_per_key (rerank_due.sql). Negative: nobody has looked yet;
     # else they are looked at once more when every transaction begun before this microsecond has ended.
     rerank_after = models.BigIntegerField(null=True, blank=True, editable=False)
     timeout_ms = models.BigIntegerField(
@@ -118,7 +118,9 @@ class Queue(models.Model):
     max_depth = models.BigIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(DEPTH_MAX)]
     )  # advisory: judged by the depth cache
-    max_per_key = models.IntegerField(null=True, blank=True)
+    max_per_key = models.IntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(CAP_MAX)]
+    )  # jobs of one concurrency key at once
     weight = models.SmallIntegerField(
         default=1, validators=[MinValueValidator(1), MaxValueValidator(WEIGHT_MAX)]
     )  # share of a worker's slots among the queues that have work
@@ -197,21 +199,6 @@ class Gate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue_id}/{self.shard}: {self.in_flight}"
-
-
-class Key(models.Model):
-    """How many jobs of one concurrency key run; deleted at 0."""
-
-    pk = models.CompositePrimaryKey("queue_id", "key")
-    queue = models.ForeignKey(Queue, models.DB_CASCADE, related_name="keys")
-    key = models.CharField(max_length=255)
-    in_flight = models.IntegerField(default=0)
-
-    class Meta:
-        constraints = [models.CheckConstraint(condition=Q(in_flight__gte=0), name="key_in_flight_not_negative")]
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.in_flight}"
 
 
 class MinuteStat(models.Model):

@@ -67,6 +67,14 @@ class QueueFields(Body):
         help_text="Submitting to a queue with so many queued jobs is refused with 429. Advisory: the depth is "
         "measured every two seconds, so a burst may pass it. null: no limit.",
     )
+    max_per_key = Whole(
+        min_value=1,
+        max_value=CAP_MAX,
+        required=False,
+        allow_null=True,
+        help_text="Jobs of one concurrency_key at once, over all workers. What runs when it is lowered runs on; "
+        "what waits already is counted anew within seconds. null: no limit.",
+    )
     weight = Whole(
         min_value=1,
         max_value=WEIGHT_MAX,
@@ -159,6 +167,7 @@ class QueueAnswer(serializers.Serializer[Queue]):
     dead_letter_retention_days = serializers.IntegerField(allow_null=True)
     allowed_types = serializers.ListField(child=serializers.CharField(), allow_null=True)
     max_depth = serializers.IntegerField(allow_null=True)
+    max_per_key = serializers.IntegerField(allow_null=True)
     weight = serializers.IntegerField()
     paused = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()

@@ -8,9 +8,9 @@ from django.utils.dateparse import parse_datetime
 
 from apps.accounts.models import Role
 from apps.audit.models import Entry
-from apps.jobs import serializers
 from apps.jobs.api import shown
 from apps.jobs.selectors.why import why_waiting
+from apps.jobs.serializers.bodies import JobFields
 from apps.jobs.services.check import _RULES
 from tests import acts
 from tests.api.caller import pointers, problem, someone
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_the_schema_names_the_fields_that_are_checked():
-    assert set(serializers.JobFields().fields) == set(_RULES)
+    assert set(JobFields().fields) == set(_RULES)
 
 
 WHOLE = {

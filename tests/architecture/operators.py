@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from apps.jobs.engine.admit import START, admit, admit_due
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
@@ -45,3 +46,6 @@ def steer(queue: Any) -> None:
     pause(ids=jobs)
     resume(ids=jobs)
     rerank(queues=[queue.pk])
+    enqueue([NewJob(queue_id=queue.pk, type="ping", concurrency_key=f"key-{number % 7}") for number in range(70)])
+    walked = admit_due(queue_id=START[0], key=START[1], limit=5)
+    assert admit(keys=[(one.queue_id, one.key) for one in walked])

@@ -19,7 +19,6 @@ MAY_WRITE = defaultdict(
     set,
     jobs={
         "queues_gate",
-        "queues_key",
         "queues_depth",
         "queues_minutestat",
         "queues_failuresummary",

@@ -127,3 +127,11 @@ def test_items_may_depend_on_jobs_that_exist(queue):
     parent = services.submit(queue=queue, type="ping")
     made = submit_batch(queue, [{"type": "ping", "depends_on": [parent.id]}, {"type": "ping"}]).jobs
     assert [one.state for one in made] == ["blocked", "queued"]
+
+
+def test_jobs_of_one_call_stand_in_line_as_they_were_given(queue):
+    """By their ranks: neither the planner's order nor a clock that is set back meanwhile may shuffle them."""
+    made = [one.job_id for one in services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 50).jobs]
+    ranks = dict(run("SELECT id, rank FROM jobs_job_live"))
+    first = ranks[made[0]]
+    assert [ranks[job_id] for job_id in made] == list(range(first, first + 50))

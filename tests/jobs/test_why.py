@@ -13,7 +13,7 @@ from apps.jobs.engine.why import FAR
 from apps.jobs.selectors.why import Gate, Waiting, why_waiting
 from apps.queues import services as queues
 from apps.queues.models import Gate as GateRow
-from apps.queues.models import Key, MinuteStat, PausedType, Queue
+from apps.queues.models import MinuteStat, PausedType, Queue
 from apps.workers.models import Session
 from tests import acts
 from tests.factories import QueueFactory, SessionFactory, WorkerFactory
@@ -197,13 +197,14 @@ def test_a_full_key_says_who_runs_with_it(queue, session):
     running = acts.enqueue(queue)
     acts.take(session, queue)
     job = acts.enqueue(queue)
-    run("UPDATE jobs_job_live SET concurrency_key = 'k'")
+    run("UPDATE jobs_job_live SET concurrency_key = 'k', key_full = state = 'queued'")
     Queue.objects.update(max_per_key=1)
-    Key.objects.create(queue=queue, key="k", in_flight=1)
     full = gate(job, "key_full")
     assert list(full.jobs) == [running]
-    assert "'k' run as may at once (1 of 1)" in full.says
-    Key.objects.all().delete()
+    assert "'k' run, or are next, as may run at once (1 of 1)" in full.says
+    Queue.objects.update(max_per_key=2)
+    assert "has a place free" in gate(job, "key_full").says
+    run("UPDATE jobs_job_live SET key_full = FALSE")
     assert "key_full" not in codes(job)
 
 

@@ -37,6 +37,26 @@ def test_a_cap_holds_over_all_workers_and_is_used(own_database, tmp_path, queue,
     assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
 
 
+def test_a_key_runs_one_at_a_time_over_all_workers_and_keys_run_beside_each_other(own_database, tmp_path, queue):
+    queues.update(queue=queue, actor=SYSTEM, max_per_key=1)
+    body = {"type": "effect.patient", "payload": {"seconds": 0.1}}
+    made = submit_batch(queue=queue, jobs=[{**body, "concurrency_key": f"key-{n % 4}"} for n in range(24)]).jobs
+    with worker(own_database, tmp_path, *FAST), worker(own_database, tmp_path, *FAST, name="second"):
+        assert {job.state for job in final(*[one.job_id for one in made], within=40)} == {JobState.COMPLETED}
+    assert 2 <= at_once() <= 4
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM effects AS one INNER JOIN effects AS other ON one.id < other.id"
+            " AND tstzrange(one.started_at, one.ended_at) && tstzrange(other.started_at, other.ended_at)"
+            " INNER JOIN jobs_job AS a ON a.id = one.job INNER JOIN jobs_job AS b ON b.id = other.job"
+            " WHERE a.concurrency_key = b.concurrency_key"
+        )
+        assert cursor.fetchone() == (0,)
+        cursor.execute("SELECT extract(EPOCH FROM max(ended_at) - min(started_at)) FROM effects")
+        assert float(cursor.fetchone()[0]) < 5  # six in a row of 0.1 s: nobody waited for a loop
+    assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+
+
 def test_a_rate_holds_and_what_has_none_is_not_held_up(own_database, tmp_path, queue):
     queues.update(queue=queue, actor=SYSTEM, rate_per_second=5, burst=2)
     free = QueueFactory.create(project=queue.project, name="free")

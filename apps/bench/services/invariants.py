@@ -14,6 +14,7 @@ SAYS = {
     "running_is_held": "A live job runs if and only if a session holds it, with a start, a deadline and a fence.",
     "gate_counts_all": "A gate counts at least the jobs that run on its charge.",
     "cap_holds": "No attempt began while its queue's cap was used up.",
+    "key_holds": "No more jobs of a key than its queue allows run, or may be claimed.",
     "one_success": "No job succeeded twice in one generation.",
     "final_is_accounted": "Every finished job has an end, and a ledger row for the last fence it ran under.",
     "pending_counts_parents": "A job waits for exactly its parents that have not ended.",

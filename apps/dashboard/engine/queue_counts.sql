@@ -8,7 +8,7 @@ WITH running AS MATERIALIZED (
 
 SELECT
     asked.queue_id,
-    waiting.jobs AS waiting,
+    least(waiting.jobs + behind_keys.jobs, %(cap)s::bigint) AS waiting,
     waiting.oldest_at,
     coalesce(running.jobs, 0) AS running,
     dead.jobs AS dead
@@ -22,6 +22,15 @@ CROSS JOIN LATERAL (
         LIMIT %(cap)s::bigint
     ) AS lane
 ) AS waiting
+CROSS JOIN LATERAL (
+    SELECT count(*) AS jobs
+    FROM (
+        SELECT job.id
+        FROM jobs_job_live AS job
+        WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND job.key_full
+        LIMIT %(cap)s::bigint
+    ) AS lane
+) AS behind_keys
 CROSS JOIN LATERAL (
     SELECT count(*) AS jobs
     FROM (

@@ -114,7 +114,18 @@ class JobConsole(Steering):
         ("Data", {"fields": ("payload_text", "result_text", "labels")}),
         (
             "Ownership",
-            {"fields": ("priority", "rank", "fence", "generation", "session_id", "unique_key", "submitted_by")},
+            {
+                "fields": (
+                    "priority",
+                    "rank",
+                    "fence",
+                    "generation",
+                    "session_id",
+                    "unique_key",
+                    "concurrency_key",
+                    "submitted_by",
+                )
+            },
         ),
     )
     change_form_after_template: Any = "admin/jobs/attempts.html"

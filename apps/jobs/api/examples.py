@@ -59,6 +59,7 @@ DETAIL = {
     "retry_policy": None,
     "on_parent_failure": None,
     "unique_key": None,
+    "concurrency_key": None,
     "pending_parents": 0,
     "payload": {"path": "a.png"},
     "result": None,

@@ -6,10 +6,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api.schema import tells
-from apps.jobs import serializers as bodies
 from apps.jobs import services
 from apps.jobs.api import examples
 from apps.jobs.api.verbs import Verb
+from apps.jobs.serializers import answers, bodies
 
 QUEUED = {**examples.JOB, "state": "queued", "started_at": None, "stage": None, "done": None, "total": None}
 
@@ -20,7 +20,7 @@ class Pause(Verb):
     @tells(
         "Pause a job",
         ask=bodies.PauseJob,
-        answer=bodies.JobAnswer,
+        answer=answers.JobAnswer,
         asks={"reason": "the customer asked"},
         example={**QUEUED, "state": "paused"},
         refusals=(409,),
@@ -35,7 +35,7 @@ class Pause(Verb):
 class Resume(Verb):
     route = "job-resume"
 
-    @tells("Resume a job", ask=bodies.Nothing, answer=bodies.JobAnswer, asks={}, example=QUEUED, refusals=(409,))
+    @tells("Resume a job", ask=bodies.Nothing, answer=answers.JobAnswer, asks={}, example=QUEUED, refusals=(409,))
     def post(self, request: Request, job: UUID) -> Response:
         """It goes on from the state it was paused in, with the place in line it had."""
         self.job(job)
@@ -50,7 +50,7 @@ class Reschedule(Verb):
     @tells(
         "Change when a job runs",
         ask=bodies.Reschedule,
-        answer=bodies.JobAnswer,
+        answer=answers.JobAnswer,
         asks={"run_at": "2027-03-14T09:00:00Z"},
         example={**QUEUED, "state": "scheduled", "run_at": "2027-03-14T09:00:00Z"},
         refusals=(409,),
@@ -68,7 +68,7 @@ class Priority(Verb):
     @tells(
         "Change a job's priority",
         ask=bodies.Priority,
-        answer=bodies.JobAnswer,
+        answer=answers.JobAnswer,
         asks={"priority": 10},
         example={**QUEUED, "priority": 10},
         refusals=(409,),
@@ -86,7 +86,7 @@ class Move(Verb):
     @tells(
         "Move a job in line",
         ask=bodies.Move,
-        answer=bodies.JobAnswer,
+        answer=answers.JobAnswer,
         asks={"to": "up"},
         example=QUEUED,
         refusals=(409,),
@@ -101,7 +101,7 @@ class Move(Verb):
 class RunNext(Verb):
     route = "job-run-next"
 
-    @tells("Run a job next", ask=bodies.Nothing, answer=bodies.JobAnswer, asks={}, example=QUEUED, refusals=(409,))
+    @tells("Run a job next", ask=bodies.Nothing, answer=answers.JobAnswer, asks={}, example=QUEUED, refusals=(409,))
     def post(self, request: Request, job: UUID) -> Response:
         """One that is queued, scheduled or waits for a retry: before all others of its queue, whatever their priority."""
         self.job(job)

@@ -8,9 +8,9 @@ from rest_framework.response import Response
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.schema import tells
 from apps.accounts.selectors import reach
-from apps.jobs import serializers as bodies
 from apps.jobs import services
 from apps.jobs.api import examples
+from apps.jobs.serializers import answers, bodies
 from apps.queues import api as queues
 from apps.queues import selectors
 from apps.queues.serializers import QueueAnswer
@@ -41,7 +41,7 @@ class ResumeType(Endpoint):
     @tells(
         "Resume a job type",
         ask=bodies.Nothing,
-        answer=bodies.ResumedTypeAnswer,
+        answer=answers.ResumedTypeAnswer,
         asks={},
         example={"type": "image.thumbnail", "was_paused": True},
     )
@@ -58,7 +58,7 @@ class PurgeQueue(Endpoint):
     @tells(
         "Cancel everything that is queued",
         ask=bodies.Nothing,
-        answer=bodies.PurgedAnswer,
+        answer=answers.PurgedAnswer,
         asks={},
         example={"cancelled": 12},
     )
@@ -75,7 +75,7 @@ class ReplayQueue(Endpoint):
     @tells(
         "Replay a queue's dead letters",
         ask=bodies.ReplayQueue,
-        answer=bodies.ReplayedAnswer,
+        answer=answers.ReplayedAnswer,
         asks={"limit": 100, "rate_per_second": 5, "error_class": "OSError"},
         example={"replayed": 3, "skipped": [examples.JOB_ID]},
     )

@@ -12,12 +12,12 @@ from apps.accounts.api.schema import tells
 from apps.accounts.models import Project
 from apps.accounts.serializers.accounts import page_of
 from apps.errors import BadInput
-from apps.jobs import serializers as bodies
 from apps.jobs.api import examples, shown
 from apps.jobs.engine.list_dead import list_dead
 from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
 from apps.jobs.selectors import detail, find, reachable_jobs
 from apps.jobs.selectors.fleet import Member, fleet
+from apps.jobs.serializers import answers, bodies
 from apps.jobs.states import JobState
 from apps.queues import selectors
 from apps.queues.models import Queue
@@ -44,7 +44,7 @@ class Jobs(Somewhere):
 
     @tells(
         "List jobs",
-        answer=page_of(bodies.JobAnswer),
+        answer=page_of(answers.JobAnswer),
         example=examples.page(examples.JOB),
         query=bodies.JobsQuery,
         paged=True,
@@ -63,7 +63,7 @@ class Jobs(Somewhere):
 class OneJob(Endpoint):
     route = "job"
 
-    @tells("Show a job", answer=bodies.JobDetailAnswer, example=examples.DETAIL)
+    @tells("Show a job", answer=answers.JobDetailAnswer, example=examples.DETAIL)
     def get(self, request: Request, job: UUID) -> Response:
         """With its attempts and their logs, parents, children, progress, lease and files; and why it waits, if it does."""
         found = self.allow(find(job, among=reachable_jobs(self.caller)))
@@ -76,7 +76,7 @@ class Logs(Endpoint):
 
     @tells(
         "Read a job's log",
-        answer=bodies.LogsAnswer,
+        answer=answers.LogsAnswer,
         example={"results": [examples.LINE], "next": None},
         query=bodies.LogsQuery,
     )
@@ -85,7 +85,7 @@ class Logs(Endpoint):
         found = self.allow(find(job, among=reachable_jobs(self.caller)))
         lines, more = detail.log_page(found, after=self.asked.get("after"), limit=self.asked.get("limit", 200))
         last = lines[-1] if lines else None
-        told = bodies.LogLineAnswer(lines, many=True).data
+        told = answers.LogLineAnswer(lines, many=True).data
         return Response({"results": told, "next": f"{last.fence}.{last.line}" if last and more else None})
 
 
@@ -95,7 +95,7 @@ class DeadLetters(Somewhere):
 
     @tells(
         "List dead letters",
-        answer=page_of(bodies.DeadAnswer),
+        answer=page_of(answers.DeadAnswer),
         example=examples.page(examples.DEAD),
         query=bodies.DeadQuery,
         paged=True,
@@ -111,7 +111,7 @@ class DeadLetters(Somewhere):
             newer_than=page.newer_than,
             error_class=self.asked.get("error_class"),
         )
-        return Response(pager.answer(found, lambda dead: bodies.DeadAnswer(dead).data, lambda dead: dead.id))
+        return Response(pager.answer(found, lambda dead: answers.DeadAnswer(dead).data, lambda dead: dead.id))
 
 
 class Workers(Somewhere):
@@ -120,7 +120,7 @@ class Workers(Somewhere):
 
     @tells(
         "List workers",
-        answer=bodies.WorkersAnswer,
+        answer=answers.WorkersAnswer,
         example={"results": [examples.WORKER]},
         query=bodies.WhereQuery,
     )
@@ -169,4 +169,4 @@ def _worker(member: Member) -> dict[str, Any]:
         "held_jobs": member.held_jobs,
         "last_seen_at": session.heartbeat_at,
     }
-    return bodies.WorkerAnswer(told).data
+    return answers.WorkerAnswer(told).data

@@ -8,14 +8,14 @@ from django.urls import reverse
 
 from apps.accounts.models import Role
 from apps.errors import NotFound
-from apps.jobs import serializers as bodies
 from apps.jobs.engine.list_jobs import Listed, Window, list_jobs
 from apps.jobs.models import Job
 from apps.jobs.selectors import detail
 from apps.jobs.selectors.why import why_waiting
+from apps.jobs.serializers import answers
 from apps.jobs.states import WAITING, JobState
 
-_LISTED = bodies.JobAnswer()  # made once: it copies all its fields, and a page has two hundred rows
+_LISTED = answers.JobAnswer()  # made once: it copies all its fields, and a page has two hundred rows
 NAMES = [*(field.name for field in fields(Listed)), "labels"]
 SILENT = {JobState.QUEUED, JobState.SCHEDULED, JobState.BLOCKED}  # nothing may have run, so nothing was saved
 
@@ -32,7 +32,7 @@ def brief(job: Job) -> dict[str, Any]:
 
 def cancelled(job: Job, *, cancelling: bool) -> dict[str, Any]:
     """The same after a cancel."""
-    return bodies.CancelledAnswer({**_facts(_as_listed(job)), "cancelling": cancelling}).data
+    return answers.CancelledAnswer({**_facts(_as_listed(job)), "cancelling": cancelling}).data
 
 
 def whole(job: Job, role: Role) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
             for path in detail.files(job.pk)
         ],
     }
-    return bodies.JobDetailAnswer(facts).data
+    return answers.JobDetailAnswer(facts).data
 
 
 def file_url(job_id: UUID, name: str) -> str:

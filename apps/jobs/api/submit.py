@@ -11,12 +11,12 @@ from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.once import Made, once
 from apps.accounts.api.schema import tells
 from apps.errors import BadInput, Fault, NotFound, UnknownField
-from apps.jobs import serializers as bodies
 from apps.jobs import services
 from apps.jobs.api import examples
 from apps.jobs.engine.enqueue import Enqueued
 from apps.jobs.models import Job
 from apps.jobs.selectors import find, reachable_jobs
+from apps.jobs.serializers import answers, bodies
 from apps.queues import selectors
 from apps.queues.models import Queue
 
@@ -27,7 +27,7 @@ class Submit(Endpoint):
     @tells(
         "Submit a job",
         ask=bodies.JobFields,
-        answer=bodies.ReceiptAnswer,
+        answer=answers.ReceiptAnswer,
         status=201,
         asks=examples.ASK,
         example=examples.RECEIPT,
@@ -59,7 +59,7 @@ class SubmitBatch(Endpoint):
     @tells(
         "Submit up to a thousand jobs",
         ask=bodies.Batch,
-        answer=bodies.BatchReceiptAnswer,
+        answer=answers.BatchReceiptAnswer,
         status=201,
         asks={"jobs": [examples.ASK]},
         example={"batch": examples.ID, "jobs": [examples.RECEIPT]},

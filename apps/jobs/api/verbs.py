@@ -8,11 +8,11 @@ from rest_framework.response import Response
 
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.schema import tells
-from apps.jobs import serializers as bodies
 from apps.jobs import services
 from apps.jobs.api import examples, shown
 from apps.jobs.models import Job
 from apps.jobs.selectors import find, reachable_jobs
+from apps.jobs.serializers import answers, bodies
 
 
 class Verb(Endpoint):
@@ -31,7 +31,7 @@ class Cancel(Verb):
     @tells(
         "Cancel a job",
         ask=bodies.Cancel,
-        answer=bodies.CancelledAnswer,
+        answer=answers.CancelledAnswer,
         asks={"force": False},
         example=examples.CANCELLED,
         refusals=(409,),
@@ -50,7 +50,7 @@ class Retry(Verb):
     @tells(
         "Run a waiting job now",
         ask=bodies.Nothing,
-        answer=bodies.JobAnswer,
+        answer=answers.JobAnswer,
         asks={},
         example={**examples.JOB, "state": "queued"},
         refusals=(409,),
@@ -69,7 +69,7 @@ class Replay(Verb):
     @tells(
         "Replay a dead letter",
         ask=bodies.Replay,
-        answer=bodies.JobAnswer,
+        answer=answers.JobAnswer,
         asks={"revive_descendants": True},
         example={**examples.JOB, "state": "queued"},
         refusals=(409, 410),

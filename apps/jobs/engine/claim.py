@@ -36,6 +36,7 @@ class Claim(NamedTuple):
     request_id: str | None
     losses: int = 0  # attempts that ended with their process or their worker
     releases: int = 0  # … and those that were handed back because a neighbour had to be killed
+    concurrency_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

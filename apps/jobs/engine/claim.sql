@@ -70,7 +70,7 @@ taken AS MATERIALIZED (
     SELECT job.ctid AS place, heads.project_id, heads.timeout_ms
     FROM heads
     INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
-    WHERE job.state = 'queued'
+    WHERE job.state = 'queued' AND NOT job.key_full
     ORDER BY heads.turn, heads.rank, heads.id
     LIMIT coalesce((SELECT least(greatest(holder.room, 0), %(limit)s::int) FROM holder), 0)
     FOR NO KEY UPDATE OF job SKIP LOCKED
@@ -89,7 +89,7 @@ claimed AS (
     WHERE job.ctid = taken.place
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
-        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.rank, job.started_at,
+        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.concurrency_key, job.rank, job.started_at,
         taken.project_id
 ),
 
@@ -107,7 +107,7 @@ SELECT
     claimed.rank, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
     claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
     extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id,
-    claimed.losses, claimed.releases
+    claimed.losses, claimed.releases, claimed.concurrency_key
 -- Whoever has no room is not told of candidates: it would try again at once, and again.
 FROM (SELECT count(*) AS candidates FROM heads WHERE (SELECT holder.room FROM holder) > 0) AS seen
 LEFT JOIN claimed ON TRUE;

@@ -80,7 +80,7 @@ taken AS MATERIALIZED (
     SELECT job.ctid AS place, heads.timeout_ms
     FROM heads
     INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
-    WHERE job.state = 'queued'
+    WHERE job.state = 'queued' AND NOT job.key_full
     ORDER BY heads.rank, heads.id
     LIMIT greatest((SELECT room.jobs FROM room), 0)
     FOR NO KEY UPDATE OF job SKIP LOCKED
@@ -101,7 +101,7 @@ claimed AS (
     WHERE job.ctid = taken.place
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
-        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.rank, line.project_id
+        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.concurrency_key, job.rank, line.project_id
 ),
 
 charged AS (
@@ -133,6 +133,6 @@ SELECT
     claimed.rank, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
     claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
     extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id,
-    claimed.losses, claimed.releases
+    claimed.losses, claimed.releases, claimed.concurrency_key
 FROM (SELECT count(*) AS candidates FROM heads) AS seen
 LEFT JOIN claimed ON TRUE;

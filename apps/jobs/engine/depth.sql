@@ -58,7 +58,7 @@ due AS MATERIALIZED (
 ),
 
 measured AS MATERIALIZED (
-    SELECT due.queue_id, due.now, counted.jobs AS queued, coalesce(running.jobs, 0) AS running, oldest.at AS oldest_at
+    SELECT due.queue_id, due.now, least(counted.jobs + behind_keys.jobs, %(cap)s::bigint) AS queued, coalesce(running.jobs, 0) AS running, oldest.at AS oldest_at
     FROM due
     LEFT JOIN running ON due.queue_id = running.queue_id
     CROSS JOIN LATERAL (
@@ -69,6 +69,14 @@ measured AS MATERIALIZED (
             LIMIT %(cap)s::bigint
         ) AS lane
     ) AS counted
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs
+        FROM (
+            SELECT FROM jobs_job_live AS job
+            WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND job.key_full
+            LIMIT %(cap)s::bigint
+        ) AS lane
+    ) AS behind_keys
     CROSS JOIN LATERAL (
         -- All that is queued at one priority ranks before what would become due there just now.
         WITH RECURSIVE head AS (

@@ -42,6 +42,7 @@ class NewJob:
     depends_on: Sequence[UUID] = ()
     on_parent_failure: str | None = None
     unique_key: str | None = None
+    concurrency_key: str | None = None
     labels: str | None = None
     requires_approval: bool = False
 
@@ -159,6 +160,7 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "pendings": column([ties.pending(job) for job in jobs]),
         "on_failures": column([job.on_parent_failure for job in jobs]),
         "unique_keys": column([job.unique_key for job in jobs]),
+        "concurrency_keys": column([job.concurrency_key for job in jobs]),
         "labels": column([job.labels for job in jobs]),
         "approvals": column([job.requires_approval or None for job in jobs]),
         "snoozes": SNOOZES,
@@ -180,6 +182,7 @@ def _values(job: NewJob) -> dict[str, object]:
         "max_attempts": job.max_attempts,
         "max_losses": job.max_losses,
         "on_failure": job.on_parent_failure,
+        "concurrency_key": job.concurrency_key,
         "labels": job.labels,
         "approval": job.requires_approval,
         "snoozes": SNOOZES,

@@ -1,7 +1,9 @@
 -- Put up to a thousand jobs where they wait, or name the live job that already holds a unique key.
 -- NULL for an array stands for "the default for all": unnest pads the shorter ones with NULL. Ids and payloads
 -- come as one text each, which is read several times faster than an array; JSON cannot hold the separator.
-WITH asked AS MATERIALIZED (
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+
+asked AS MATERIALIZED (
     SELECT *
     FROM unnest(
         string_to_array(%(ids)s::text, ' ')::uuid [], string_to_array(%(queue_ids)s::text, ' ')::uuid [],
@@ -9,10 +11,10 @@ WITH asked AS MATERIALIZED (
         %(priorities)s::smallint [], %(run_ats)s::timestamptz [], %(delays_ms)s::bigint [],
         %(timeouts_ms)s::bigint [], %(policies)s::uuid [], %(max_attempts)s::smallint [],
         %(max_losses)s::smallint [], %(pendings)s::integer [], %(on_failures)s::text [],
-        %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean []
+        %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean [], %(concurrency_keys)s::text []
     ) WITH ORDINALITY AS u (
         id, queue_id, type, payload, priority, run_at, delay_ms, timeout_ms, retry_policy_id, max_attempts,
-        max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, place
+        max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, concurrency_key, place
     )
 ),
 
@@ -20,11 +22,12 @@ timed AS MATERIALIZED (
     SELECT
         asked.*,
         queue.project_id,
-        clock_timestamp() AS at,
+        clock.now AS at,
         coalesce(asked.priority, queue.default_priority) AS settled_priority,
         coalesce(asked.retry_policy_id, queue.retry_policy_id) AS policy_id,
         queue.aging_seconds::bigint * 1000000 AS aging
     FROM asked
+    CROSS JOIN clock
     INNER JOIN queues_queue AS queue ON asked.queue_id = queue.id
 ),
 
@@ -32,7 +35,7 @@ placed AS (
     INSERT INTO jobs_job_live (
         id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
         retry_policy_id, max_attempts, max_losses, max_snoozes, pending, on_parent_failure, unique_key,
-        labels, requires_approval, batch_id, submitted_by, request_id, state
+        labels, requires_approval, batch_id, submitted_by, request_id, concurrency_key, key_full, state
     )
     SELECT
         timed.id,
@@ -42,7 +45,8 @@ placed AS (
         timed.settled_priority,
         timed.at,
         due.at,
-        (extract(EPOCH FROM due.at) * 1000000)::bigint
+        -- a microsecond apart, so that they stand in line as they were given
+        (extract(EPOCH FROM due.at) * 1000000)::bigint + timed.place - 1
         - timed.settled_priority * coalesce(timed.aging, 4503599627370496),
         timed.aging,
         timed.timeout_ms,
@@ -63,18 +67,25 @@ placed AS (
         %(batch_id)s::uuid,
         %(submitted_by)s::uuid,
         %(request_id)s::text,
-        CASE
-            WHEN timed.pending > 0 THEN 'blocked'
-            WHEN timed.requires_approval THEN 'awaiting_approval'
-            WHEN due.at > timed.at THEN 'scheduled'
-            ELSE 'queued'
-        END
+        timed.concurrency_key,
+        -- whoever has a key waits to be let through (admit.sql)
+        timed.concurrency_key IS NOT NULL AND stand.state = 'queued',
+        stand.state
     FROM timed
     CROSS JOIN LATERAL (
         SELECT greatest(
             timed.at, timed.run_at, timed.at + timed.delay_ms * interval '1 millisecond'
         ) AS at
     ) AS due
+    CROSS JOIN LATERAL (
+        SELECT
+            CASE
+                WHEN timed.pending > 0 THEN 'blocked'
+                WHEN timed.requires_approval THEN 'awaiting_approval'
+                WHEN due.at > timed.at THEN 'scheduled'
+                ELSE 'queued'
+            END AS state
+    ) AS stand
     LEFT JOIN queues_retrypolicy AS policy ON timed.policy_id = policy.id
     ORDER BY timed.unique_key, timed.place
     ON CONFLICT (queue_id, unique_key) WHERE unique_key IS NOT NULL DO NOTHING

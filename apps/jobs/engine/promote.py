@@ -8,10 +8,11 @@ from apps.sql import Statement
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """How many jobs of a queue became claimable."""
+    """How many jobs of a queue became claimable, or would but for their keys."""
 
     queue_id: UUID
     jobs: int
+    keys: list[str] | None  # the concurrency keys of those that have one: to be let through (admit)
 
 
 # Both are called, or sent `on` a connection; the limit keeps each step short.

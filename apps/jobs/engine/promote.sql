@@ -10,10 +10,10 @@ WITH due AS MATERIALIZED (
 
 promoted AS (
     UPDATE jobs_job_live AS job
-    SET state = 'queued'
+    SET state = 'queued', key_full = job.concurrency_key IS NOT NULL
     FROM due
     WHERE job.id = ANY(ARRAY[due.id]) AND job.state IN ('scheduled', 'retry_wait')
-    RETURNING job.id, job.queue_id
+    RETURNING job.id, job.queue_id, job.concurrency_key
 ),
 
 told AS (
@@ -24,4 +24,8 @@ told AS (
     GROUP BY queue.project_id, promoted.queue_id
 )
 
-SELECT promoted.queue_id, count(*) FROM promoted GROUP BY promoted.queue_id;
+SELECT
+    promoted.queue_id, count(*),
+    array_agg(DISTINCT promoted.concurrency_key) FILTER (WHERE promoted.concurrency_key IS NOT NULL)
+FROM promoted
+GROUP BY promoted.queue_id;

@@ -27,7 +27,7 @@ placed AS (
         generation, fence, reservation_generation,
         has_dependents, requires_approval, on_parent_failure, placement, type,
         unique_key, concurrency_key, request_id, payload, labels,
-        run_at, rank, state
+        run_at, rank, key_full, state
     )
     SELECT
         taken.id, taken.queue_id, taken.created_at, taken.ranked_aging, taken.batch_id,
@@ -38,6 +38,7 @@ placed AS (
         taken.unique_key, taken.concurrency_key, taken.request_id, taken.payload, taken.labels,
         due.at,
         (extract(EPOCH FROM due.at) * 1000000)::bigint - taken.priority * coalesce(taken.ranked_aging, 4503599627370496),
+        taken.concurrency_key IS NOT NULL AND taken.delay_ms <= 0,
         CASE WHEN taken.delay_ms > 0 THEN 'scheduled' ELSE 'queued' END
     FROM taken
     CROSS JOIN clock

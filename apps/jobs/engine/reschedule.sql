@@ -31,7 +31,11 @@ moved AS (
             ELSE job.resume_state
         END,
         run_at = due.at,
-        key_full = job.key_full AND due.at <= due.now,
+        key_full = CASE
+            WHEN due.at > due.now THEN FALSE
+            WHEN job.state IN ('scheduled', 'retry_wait') THEN job.concurrency_key IS NOT NULL
+            ELSE job.key_full
+        END,
         -- least() passes over the NULL of a time ahead, for which a place held so far does not count
         rank = least(
             CASE WHEN due.at <= due.now THEN job.rank END,

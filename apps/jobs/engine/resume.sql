@@ -1,6 +1,11 @@
 -- Let paused jobs go on from where they were held; those whose time came meanwhile queue at once. Ranks stay.
 WITH held AS MATERIALIZED (
-    SELECT job.id
+    SELECT
+        job.id,
+        CASE
+            WHEN job.resume_state IN ('scheduled', 'retry_wait') AND job.run_at <= clock_timestamp() THEN 'queued'
+            ELSE job.resume_state
+        END AS goes_to
     FROM jobs_job_live AS job
     WHERE job.id = ANY(%(ids)s::uuid []) AND job.state = 'paused'
     ORDER BY job.id
@@ -10,11 +15,9 @@ WITH held AS MATERIALIZED (
 resumed AS (
     UPDATE jobs_job_live AS job
     SET
-        state = CASE
-            WHEN job.resume_state IN ('scheduled', 'retry_wait') AND job.run_at <= clock_timestamp() THEN 'queued'
-            ELSE job.resume_state
-        END,
-        resume_state = NULL
+        state = held.goes_to,
+        resume_state = NULL,
+        key_full = held.goes_to = 'queued' AND job.concurrency_key IS NOT NULL
     FROM held
     WHERE job.id = ANY(ARRAY[held.id])
     RETURNING job.id, job.queue_id, job.state

@@ -5,6 +5,7 @@ moved AS (
     UPDATE jobs_job_live AS job
     SET
         state = 'queued',
+        key_full = job.concurrency_key IS NOT NULL,
         run_at = clock.now,
         rank = least(
             job.rank,

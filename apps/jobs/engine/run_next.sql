@@ -18,6 +18,7 @@ moved AS (
     UPDATE jobs_job_live AS job
     SET
         state = 'queued',
+        key_full = job.key_full OR (held.state <> 'queued' AND job.concurrency_key IS NOT NULL),
         run_at = least(job.run_at, clock_timestamp()),
         rank = least(
             job.rank,

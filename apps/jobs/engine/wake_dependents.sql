@@ -52,6 +52,9 @@ woken AS (
             WHEN job.run_at > clock_timestamp() THEN 'scheduled'
             ELSE 'queued'
         END,
+        -- of one that is to be queued; on one that is scheduled it says nothing
+        key_full = job.state = 'blocked' AND job.pending = counted.parents AND NOT counted.doomed
+            AND NOT job.requires_approval AND job.concurrency_key IS NOT NULL,
         resume_state = CASE
             WHEN job.pending > counted.parents OR counted.doomed OR job.state <> 'paused' THEN job.resume_state
             WHEN job.requires_approval THEN 'awaiting_approval'

@@ -50,8 +50,8 @@ class Facts:
     key: str | None
     key_full: bool
     max_per_key: int | None
-    key_in_flight: int | None
-    sharers: list[UUID] | None  # running with the same key
+    key_holds: int | None  # jobs with the same key that run or may be claimed
+    sharers: list[UUID] | None  # some of them
     rate: float | None
     tokens: float | None
     breaker: str | None

@@ -61,7 +61,7 @@ gate AS (
 
 -- Of what the workers run, that which belongs to this queue.
 running AS MATERIALIZED (
-    SELECT job.id, job.started_at, job.concurrency_key
+    SELECT job.id, job.started_at
     FROM mine
     INNER JOIN jobs_job_live AS job ON job.state = 'running' AND mine.queue_id = job.queue_id
     WHERE mine.state = 'queued'
@@ -72,14 +72,21 @@ holders AS (
     FROM (SELECT running.id, running.started_at FROM running ORDER BY running.started_at LIMIT %(few)s::int) AS held
 ),
 
+-- What of its key runs, or may be claimed: it holds the places.
+sharing AS MATERIALIZED (
+    SELECT job.id, job.started_at
+    FROM mine
+    INNER JOIN jobs_job_live AS job
+        ON mine.queue_id = job.queue_id AND mine.concurrency_key = job.concurrency_key
+        AND NOT job.key_full AND job.state IN ('queued', 'running')
+    WHERE mine.key_full
+    LIMIT %(far)s::int
+),
+
 sharers AS (
-    SELECT array_agg(held.id ORDER BY held.started_at) AS ids
+    SELECT array_agg(held.id ORDER BY held.started_at) AS ids, (SELECT count(*) FROM sharing) AS jobs
     FROM (
-        SELECT running.id, running.started_at
-        FROM mine
-        INNER JOIN running ON mine.concurrency_key = running.concurrency_key
-        ORDER BY running.started_at
-        LIMIT %(few)s::int
+        SELECT sharing.id, sharing.started_at FROM sharing ORDER BY sharing.started_at LIMIT %(few)s::int
     ) AS held
 ),
 
@@ -165,7 +172,7 @@ SELECT
         )
     END AS known_until,
     mine.max_concurrency, gate.cap, gate.in_flight, gate.counting, holders.ids,
-    mine.concurrency_key, mine.key_full, mine.max_per_key, key.in_flight, sharers.ids,
+    mine.concurrency_key, mine.key_full, mine.max_per_key, sharers.jobs, sharers.ids,
     mine.rate, gate.tokens, gate.breaker, gate.reopens_at, gate.probe_job,
     target.uid, target.live_at,
     fleet.slots, (
@@ -184,7 +191,6 @@ CROSS JOIN ahead
 CROSS JOIN pace
 LEFT JOIN hold ON TRUE
 LEFT JOIN halt ON TRUE
-LEFT JOIN queues_key AS key ON mine.queue_id = key.queue_id AND mine.concurrency_key = key.key
 LEFT JOIN LATERAL (
     SELECT
         worker.uid,

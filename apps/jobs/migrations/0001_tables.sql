@@ -83,6 +83,11 @@ CREATE INDEX jobs_job_live_due ON jobs_job_live (run_at) WHERE state IN ('schedu
 CREATE INDEX jobs_job_live_session ON jobs_job_live (session_id) WHERE state = 'running';
 -- enqueue.sql: one live job per key
 CREATE UNIQUE INDEX jobs_job_live_unique_key ON jobs_job_live (queue_id, unique_key) WHERE unique_key IS NOT NULL;
+-- admit.sql: the jobs of a key that wait to be let through, in order …
+CREATE INDEX jobs_job_live_key_full ON jobs_job_live (queue_id, concurrency_key, rank, id) WHERE state = 'queued' AND key_full;
+-- … and those that run or may be claimed
+CREATE INDEX jobs_job_live_key ON jobs_job_live (queue_id, concurrency_key)
+WHERE concurrency_key IS NOT NULL AND NOT key_full AND state IN ('queued', 'running');
 CREATE INDEX jobs_job_live_workflow ON jobs_job_live (workflow_id) WHERE workflow_id IS NOT NULL;
 CREATE INDEX jobs_job_live_batch ON jobs_job_live (batch_id) WHERE batch_id IS NOT NULL;
 -- lists of a queue, and its deletion: not for every insert; see docs/decisions

@@ -129,11 +129,14 @@ def _cap(facts: Facts) -> Iterator[Gate]:
 
 
 def _key(facts: Facts) -> Iterator[Gate]:
-    most, running = facts.max_per_key, facts.key_in_flight or 0
-    if facts.key is None or not (facts.key_full or (most is not None and running >= most)):
+    most, held = facts.max_per_key, facts.key_holds or 0
+    if facts.key is None or not facts.key_full:
         return
-    listed = _listed(facts.sharers or (), running)
-    says = f"As many jobs of the key {facts.key!r} run as may at once ({running} of {most}){listed}."
+    if most is None or held < most:
+        says = f"Its key {facts.key!r} has a place free; it is let through within seconds."
+    else:
+        listed = _listed(facts.sharers or (), held)
+        says = f"As many jobs of the key {facts.key!r} run, or are next, as may run at once ({held} of {most}){listed}."
     yield Gate("key_full", says, jobs=facts.sharers or ())
 
 

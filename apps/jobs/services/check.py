@@ -224,5 +224,6 @@ _RULES: dict[str, Callable[[Any], Any]] = {
     "depends_on": _parents,
     "on_parent_failure": _choice,
     "unique_key": _text(KEY_MAX),
+    "concurrency_key": _text(KEY_MAX),
     "labels": _labels,
 }

@@ -1,7 +1,7 @@
 """Submit jobs: one, or a batch in one call."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import DataError, transaction
 
 from apps.errors import BadInput, NotFound
+from apps.jobs.engine.admit import admit, batches
 from apps.jobs.engine.enqueue import SNOOZES, Enqueued, NewJob, enqueue
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.models import Batch, Job
@@ -21,6 +22,7 @@ from apps.jobs.services.full import refuse_when_full
 from apps.jobs.states import JobState
 from apps.queues.models import Queue, RetryPolicy
 from apps.queues.selectors import with_depth
+from apps.sql import after_commit
 
 # What the database settles as it writes a job.
 DECIDED = ("created_at", "run_at", "rank", "ranked_aging", "priority", "max_attempts", "max_losses")
@@ -39,7 +41,7 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
 
     `queue` is a Queue or "org/project/queue". Fields: payload, priority, run_at or delay_seconds,
     timeout_ms, retry_policy, max_attempts, max_losses, depends_on, on_parent_failure, unique_key,
-    labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
+    concurrency_key, labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
     already held the unique key: then that one is answered.
     """
     place = _queue(queue)
@@ -66,6 +68,7 @@ def _as_job(queue: Queue, job: NewJob, placed: Enqueued, submitted_by: UUID | No
         "retry_policy_id": job.retry_policy_id,
         "on_parent_failure": job.on_parent_failure,
         "unique_key": job.unique_key,
+        "concurrency_key": job.concurrency_key,
         "labels": json.loads(job.labels) if job.labels else None,
         "submitted_by": submitted_by,
         "request_id": structlog.contextvars.get_contextvars().get("request_id"),
@@ -123,9 +126,22 @@ def enqueue_here(
     """Enqueue checked jobs and wake the queue's workers on commit."""
     request_id = structlog.contextvars.get_contextvars().get("request_id")
     placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by, request_id=request_id, pointer=pointer)
-    if any(one.is_new and one.state == JobState.QUEUED for one in placed):
+    queued = [job for job, one in zip(jobs, placed, strict=True) if one.is_new and one.state == JobState.QUEUED]
+    if queued:
+        _let_through(queue.id, {job.concurrency_key for job in queued if job.concurrency_key is not None})
         wake_queue(queue.id)
     return placed
+
+
+def _let_through(queue_id: UUID, keys: Collection[str]) -> None:
+    """Once these jobs are committed, not before: the turns of their keys must not wait for a caller's transaction."""
+
+    def admit_all() -> None:
+        for some in batches([(queue_id, key) for key in keys]):
+            admit(keys=some)
+
+    if keys:
+        after_commit(admit_all)
 
 
 def _queue(queue: Queue | str) -> Queue:

@@ -167,7 +167,17 @@ class Migration(migrations.Migration):
                         ],
                     ),
                 ),
-                ("max_per_key", models.IntegerField(blank=True, null=True)),
+                (
+                    "max_per_key",
+                    models.IntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(1000000),
+                        ],
+                    ),
+                ),
                 (
                     "weight",
                     models.SmallIntegerField(
@@ -394,30 +404,6 @@ class Migration(migrations.Migration):
                         ),
                         name="gate_open_breaker_reopens",
                     ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Key",
-            fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "queue_id", "key", blank=True, editable=False, primary_key=True, serialize=False
-                    ),
-                ),
-                ("key", models.CharField(max_length=255)),
-                ("in_flight", models.IntegerField(default=0)),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.DB_CASCADE, related_name="keys", to="queues.queue"
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(condition=models.Q(("in_flight__gte", 0)), name="key_in_flight_not_negative")
                 ],
             },
         ),

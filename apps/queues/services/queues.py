@@ -36,7 +36,7 @@ def update(*, queue: Queue, actor: Actor, **fields: Any) -> Queue:
     before, after = change(held, fields)
     if LIMITS & after.keys():
         gates.settle(held)
-    if "aging_seconds" in after:
+    if {"aging_seconds", "max_per_key"} & after.keys():
         rerank_mark(queue_id=held.pk)
     if after:
         _record(held, actor, "queue.update", before=before, after=after)

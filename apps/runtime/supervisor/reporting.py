@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import logging
+from functools import partial
 
 import psycopg
 import structlog
 
+from apps.jobs.engine.admit import admit, batches
 from apps.jobs.engine.log import Line, log_on
 from apps.jobs.engine.report import Ended, Reported, report_missing, report_on
 from apps.jobs.engine.wake import payload, wake_statement
@@ -75,6 +77,7 @@ class Reporting:
         if not ended:
             return
         rows = await self._send(ended)
+        await self._admit(batch)
         await self._wake(rows, batch)
         if len(rows) == len(ended) and not self.talks:
             return
@@ -110,6 +113,14 @@ class Reporting:
                 )
                 return []
             return await self._send([_without_content(ended[0], error)])
+
+    async def _admit(self, batch: Batch) -> None:
+        """Others of the same concurrency keys may run now."""
+        keys = {(run.claim.queue_id, key) for run, _ in batch if (key := run.claim.concurrency_key) is not None}
+        for some in batches(keys):
+            with contextlib.suppress(psycopg.Error, OSError):  # a hint: a loop lets them through too
+                if await self.wire.send(partial(admit.on, keys=some)):
+                    self.state.has_work.set()
 
     async def _wake(self, rows: list[Reported], batch: Batch) -> None:
         """Children and jobs handed back that are claimable: this worker looks at once, the others are told."""

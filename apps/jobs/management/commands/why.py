@@ -11,7 +11,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from apps.errors import NotFound
 from apps.jobs.selectors import find
 from apps.jobs.selectors.why import why_waiting
-from apps.jobs.serializers import WhyAnswer
+from apps.jobs.serializers.answers import WhyAnswer
 
 
 class Command(BaseCommand):

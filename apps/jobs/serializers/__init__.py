@@ -1,0 +1,1 @@
+"""What goes in and out of the endpoints of jobs; `fields` is what all apps build theirs from."""

@@ -1,0 +1,107 @@
+"""What requests about jobs may say. What a submitted job may say is checked by services.check; here it is told."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Query, Text, Whole
+from apps.errors import BadInput
+from apps.jobs.states import OnParentFailure
+
+KEY_MAX, NAME_MAX, ERROR_MAX = 255, 128, 255
+BULK_MAX = LINES_MAX = 1000
+DELAY_MAX = 10 * 365 * 86_400  # seconds
+
+
+class JobFields(Body):
+    """One job to submit. A test compares these names with what services.check knows."""
+
+    type = Text(max_length=NAME_MAX)
+    payload = serializers.JSONField(required=False, help_text="Any JSON, at most PAYLOAD_MAX_BYTES.")
+    priority = Whole(min_value=-1000, max_value=1000, required=False, help_text="Higher runs first.")
+    run_at = Moment(required=False)
+    delay_seconds = Number(min_value=0, required=False, help_text="Instead of run_at.")
+    timeout_ms = Whole(min_value=1, required=False)
+    retry_policy = Text(max_length=NAME_MAX, required=False, help_text="Its id, or its name in the project.")
+    max_attempts = Whole(min_value=1, max_value=1000, required=False)
+    max_losses = Whole(min_value=1, max_value=1000, required=False)
+    depends_on = serializers.ListField(child=serializers.UUIDField(), required=False, help_text="Jobs of the project.")
+    on_parent_failure = Pick(OnParentFailure.choices, required=False)
+    unique_key = Text(max_length=KEY_MAX, required=False, help_text="A live job of the queue that has it is answered.")
+    concurrency_key = Text(
+        max_length=KEY_MAX, required=False, help_text="Of the jobs that share it, max_per_key of the queue run at once."
+    )
+    labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
+
+
+class Batch(Body):
+    jobs = JobFields(many=True)
+
+
+class Cancel(Body):
+    force = Flag(required=False, help_text="End a running attempt now, and fence its worker.")
+
+
+class Replay(Body):
+    revive_descendants = Flag(required=False, help_text="Run what was cancelled because this job died.")
+
+
+class ReplayQueue(Body):
+    limit = Whole(min_value=1, max_value=BULK_MAX, required=False)
+    rate_per_second = Number(min_value=0.001, max_value=10_000, required=False)
+    error_class = Text(max_length=ERROR_MAX, required=False)
+
+
+class PauseJob(Body):
+    reason = Text(max_length=255, required=False, allow_blank=True)
+
+
+class Reschedule(Body):
+    run_at = Moment(required=False, help_text="A time that has passed means now.")
+    delay_seconds = Number(min_value=0, max_value=DELAY_MAX, required=False, help_text="Instead of run_at.")
+
+    def checked(self) -> dict[str, Any]:
+        fields = super().checked()
+        if len(fields) != 1:
+            raise BadInput.at("#/run_at", "Give run_at or delay_seconds, and not both.")
+        return fields
+
+
+class Priority(Body):
+    priority = Whole(min_value=-1000, max_value=1000, help_text="Higher runs first.")
+
+
+class Move(Body):
+    to = Pick(["up", "down", "top", "bottom"])
+
+
+class Nothing(Body):
+    """An empty object."""
+
+
+class WhereQuery(Query):
+    """Where to look: one of the two."""
+
+    project = serializers.UUIDField(required=False)
+    queue = serializers.UUIDField(required=False)
+
+
+class JobsQuery(WhereQuery):
+    state = Text(max_length=200, required=False, help_text="One, or several with commas between.")
+    type = Text(max_length=1000, required=False, help_text="One, or several with commas between.")
+    label = Text(  # type: ignore[assignment]
+        max_length=400, required=False, help_text="name:text"
+    )
+    workflow = serializers.UUIDField(required=False)
+    batch = serializers.UUIDField(required=False)
+    created_after = Moment(required=False)
+    created_before = Moment(required=False)
+
+
+class LogsQuery(Query):
+    after = Text(max_length=40, required=False, help_text="`next` of the page before: a fence and a line.")
+    limit = serializers.IntegerField(min_value=1, max_value=LINES_MAX, required=False)
+
+
+class DeadQuery(WhereQuery):
+    error_class = Text(max_length=ERROR_MAX, required=False)

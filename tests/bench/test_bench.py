@@ -30,6 +30,7 @@ KEYS = {
     "latency": {"p50_ms", "p95_ms", "p99_ms"},
     "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
     "fairness": {"one_queue_ms", "many_queues_ms", "ratio", "single_job_in_claim"},
+    "keys": {"plain_ms", "hot_ms", "ratio", "admit_ms"},
     "snapshot": {"free_per_second", "held_per_second", "ratio", "p50_ms", "p95_ms", "p99_ms"},
     "recovery": {"lease_seconds", "worker_seconds", "executor_seconds"},
     "soak": {

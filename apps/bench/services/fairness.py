@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from apps.bench.services.backlog import backlog, session
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.ground import Ground, ground
-from apps.bench.services.records import TYPE, payload
+from apps.bench.services.records import TYPE
 from apps.jobs import services
 from apps.jobs.engine.claim import Hint, claim_on
 from apps.jobs.engine.report import Ended, report_on
 from apps.queues.models import Queue
 from apps.runtime.supervisor.turns import Turns
 from apps.sql import Line, open_async, run_alone
-from apps.workers.engine.register import register
 
 QUEUES, BUSY = 5_000, 10
 BATCH, WARM_UP, CLAIMS = 50, 10, 40
@@ -50,26 +50,20 @@ def _measure(here: Ground, served: Sequence[Queue], busy: Sequence[Queue]) -> fl
     """The median time of a claim, asking which queues have work included; as many jobs wait in either case."""
     wanted = (WARM_UP + CLAIMS) * BATCH
     for queue in busy:
-        _backlog(queue, wanted // len(busy))
+        backlog(queue, wanted // len(busy))
     run_alone("VACUUM (ANALYZE)", lock_timeout="0")
     run_alone("CHECKPOINT", lock_timeout="0")
-    took = asyncio.run(_claims(_session(), [queue.pk for queue in served], WARM_UP + CLAIMS, BATCH))
+    took = asyncio.run(_claims(session(BATCH), [queue.pk for queue in served], WARM_UP + CLAIMS, BATCH))
     return statistics.median(took[WARM_UP:])
 
 
 def _delay(here: Ground, mine: Queue, other: Queue, jobs: int) -> int:
     """Which claim, of one job each, brings the single job of one tenant that came after another's backlog; 1: the first."""
-    _backlog(other, jobs)
+    backlog(other, jobs)
     single = services.submit(queue=mine, type=TYPE)
     seen: list[UUID] = []
-    asyncio.run(_claims(_session(), [mine.pk, other.pk], 4, 1, seen))
+    asyncio.run(_claims(session(BATCH), [mine.pk, other.pk], 4, 1, seen))
     return seen.index(single.pk) + 1
-
-
-def _session() -> UUID:
-    return register(
-        uid="bench", concurrency=BATCH, lease_seconds=86_400.0, hostname="bench", pid=os.getpid()
-    ).session_id
 
 
 async def _claims(
@@ -100,9 +94,3 @@ async def _claim(line: Line, turns: Turns, session_id: UUID, limit: int, seen: l
     if seen is not None:
         seen += [job.job_id for job in got.jobs]
     return took
-
-
-def _backlog(queue: Queue, jobs: int) -> None:
-    for start in range(0, jobs, 1000):
-        batch = [{"type": TYPE, "payload": payload()} for _ in range(min(1000, jobs - start))]
-        services.submit_batch(queue=queue, jobs=batch)

@@ -13,6 +13,7 @@ from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
 from apps.bench.services.fairness import fairness
 from apps.bench.services.figures import as_text
+from apps.bench.services.keys import keys
 from apps.bench.services.latency import latency
 from apps.bench.services.recovery import recovery
 from apps.bench.services.snapshot import snapshot
@@ -26,6 +27,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "latency": latency,
     "claim-scale": claim_scale,
     "fairness": fairness,
+    "keys": keys,
     "snapshot": snapshot,
     "recovery": recovery,
     "soak": soak,

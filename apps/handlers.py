@@ -132,12 +132,14 @@ class Loop:
     """Something a scheduler does again and again; safe anywhere, at once, again. `loops.py` of an app lists LOOPS.
 
     `run` is a coroutine function that takes an asynchronous connection, or a plain function that
-    uses Django's. It may answer the seconds until it wants to run next, at most `seconds`.
+    uses Django's. It may answer the seconds until it wants to run next, at most `seconds`. A coroutine
+    function with a `channel` runs at once when it is notified there.
     """
 
     name: str
     run: Callable[..., Any]
     seconds: float
+    channel: str = ""
 
 
 type Function = Callable[..., Any]

@@ -26,7 +26,7 @@ from apps.jobs.engine.reconcile import reconcile
 from apps.jobs.engine.rerank import LIMIT as RERANK_LIMIT
 from apps.jobs.engine.rerank import rerank_statement
 from apps.jobs.engine.server import server
-from apps.jobs.engine.wake import payload, wake_statement
+from apps.jobs.engine.wake import PROMOTER, payload, wake_statement
 from apps.jobs.engine.wake_left import wake_left
 from apps.queues.engine.rerank import rerank_due, rerank_settle
 
@@ -177,7 +177,7 @@ def discard_old() -> float:
 
 
 LOOPS = [
-    Loop("promote", promote_due, seconds=PROMOTE_SECONDS),
+    Loop("promote", promote_due, seconds=PROMOTE_SECONDS, channel=PROMOTER),
     Loop("reap", reap_silent, seconds=REAP_SECONDS),
     Loop("keys", let_keys_through, seconds=KEYS_LONGEST),
     Loop("gates", open_new_gates, seconds=GATES_SECONDS),

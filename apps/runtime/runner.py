@@ -11,7 +11,7 @@ from django.db import Error as DjangoError
 from django.db import close_old_connections
 
 from apps.handlers import Loop
-from apps.sql import Line, Trouble, bounded, open_async, trouble
+from apps.sql import Line, Trouble, bounded, listen, open_async, trouble
 
 JITTER = 0.1
 PAUSE_MAX = 5.0
@@ -41,17 +41,17 @@ class Runner:
             while True:
                 try:
                     if connection is None and inspect.iscoroutinefunction(loop.run):
-                        connection = await open_async("loops")
+                        connection = await _open(loop)
                     wait = await self._turn(loop, connection)
                     pause = 0.0
+                    await _rest(loop, connection, wait)
                 except (psycopg.Error, DjangoError, OSError) as error:
                     self._complain(loop, error)
                     if connection is not None:
                         await connection.close()
                         connection = None
                     pause = min(max(pause * 2, loop.seconds, 0.2), PAUSE_MAX)
-                    wait = pause
-                await asyncio.sleep(wait * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311
+                    await asyncio.sleep(pause * _jitter())
         finally:
             if connection is not None:
                 await connection.close()
@@ -66,7 +66,8 @@ class Runner:
             asked = await asyncio.to_thread(_on_django, loop)
         if (took := time.monotonic() - began) > max(5 * loop.seconds, 5):
             log.warning("loop is slow", loop=loop.name, seconds=round(took, 1))
-        return loop.seconds if asked is None else max(0.0, min(float(asked), loop.seconds))
+        beat = loop.seconds * _jitter()
+        return beat if asked is None else max(0.0, min(float(asked), beat))
 
     def _complain(self, loop: Loop, error: BaseException) -> None:
         text = str(error).strip()
@@ -75,6 +76,26 @@ class Runner:
         elif time.monotonic() - self.said_at >= REMIND:
             self.said_at = time.monotonic()
             log.warning("loop waits for the database", loop=loop.name, error=text)
+
+
+async def _open(loop: Loop) -> Line:
+    connection = await open_async("loops")
+    if loop.channel:
+        await listen(connection, loop.channel)
+    return connection
+
+
+async def _rest(loop: Loop, connection: Line | None, wait: float) -> None:
+    """Until its next turn, or the first word on its channel; what was said during the last turn is heard too."""
+    if connection is None or not loop.channel:
+        await asyncio.sleep(wait)
+        return
+    async for _ in connection.notifies(timeout=wait, stop_after=1):
+        pass
+
+
+def _jitter() -> float:
+    return random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311
 
 
 def _on_django(loop: Loop) -> object:

@@ -42,32 +42,13 @@ from apps.sql import Statement
 from apps.workers.engine.goodbye import goodbye
 from apps.workers.engine.register import register
 from tests import databases
+from tests.architecture.allowances import MAY_SCAN, NOT_HERE
 from tests.architecture.operators import seeded, steer
 from tests.architecture.sql_files import APPS, FILES, explain, explain_generic, name_of, nodes
 from tests.factories import ProjectFactory, QueueFactory
 
 SEED = Path(__file__).with_name("seed.sql").read_text()
 HOT = ("jobs_", "workers_session", "audit_outbox", "audit_event", "audit_head")
-
-# Statements of engines that may read more than an index leads to, each with its reason; and those without a plan to keep.
-MAY_SCAN = {
-    "jobs/engine/wake_left.sql": "twice a minute; unsettled edges have no index of their own yet",
-    "jobs/engine/purge.sql": "an operator's verb; queued jobs in id order have no index of their own",
-    "jobs/engine/prune_dead.sql": "once a minute, over dead letters alone",
-    "jobs/engine/prune_ties.sql": "once a day and day, before it is dropped",
-    "jobs/engine/prune_groups.sql": "once an hour, over batches and workflows",
-    "jobs/engine/prune_sessions.sql": "once a minute, over sessions",
-    "jobs/engine/prune_shelves.sql": "once an hour and day",
-    "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
-    "jobs/engine/why.sql": "read by people, of one job; over sessions alone, as tested below",
-}
-NOT_HERE = {
-    "jobs/engine/list_dead.sql": "read by pages: tests/api",
-    "jobs/engine/list_jobs.sql": "read by pages: tests/api",
-    "jobs/engine/wake.sql": "reads no table",
-    "jobs/engine/server.sql": "reads no table",
-    "jobs/engine/claim_turn.sql": "reads no table",
-}
 
 type Plans = dict[str, list[dict[str, Any]]]
 
@@ -273,6 +254,12 @@ def _stops_early(lane: dict[str, Any]) -> bool:
     while above["Node Type"] in ("Subquery Scan", "Result"):
         above = above["Parent"]
     return bool(above["Node Type"] == "Limit")
+
+
+def test_promotion_reads_no_job_that_is_not_due(plans):
+    for plan in plans["jobs/engine/promote.sql"]:
+        [walk] = [node for node in nodes(plan) if node.get("Index Name") == "jobs_job_live_due"]
+        assert "run_at <=" in walk["Index Cond"]
 
 
 def test_the_claim_sorts_only_heads(plans):

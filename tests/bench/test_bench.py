@@ -28,6 +28,7 @@ KEYS = {
     "drain": {"jobs_per_second", "floor_per_second", "ratio_to_floor"},
     "cost": {"run_wal_bytes", "run_commits", "run_db_ms", "enqueue_wal_bytes", "relay_wal_bytes"},
     "latency": {"p50_ms", "p95_ms", "p99_ms"},
+    "delayed": {"p50_ms", "p95_ms", "max_ms"},
     "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
     "fairness": {"one_queue_ms", "many_queues_ms", "ratio", "single_job_in_claim"},
     "keys": {"plain_ms", "hot_ms", "ratio", "admit_ms"},

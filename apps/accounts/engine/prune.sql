@@ -4,7 +4,7 @@ WITH gone AS (
     USING (
         SELECT old.scope_id, old.endpoint, old.key
         FROM accounts_idempotency AS old
-        WHERE old.created_at < clock_timestamp() - %(hours)s::integer * interval '1 hour'
+        WHERE old.created_at < (SELECT clock_timestamp()) - %(hours)s::integer * interval '1 hour'
         ORDER BY old.created_at
         LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED

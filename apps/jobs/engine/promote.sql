@@ -1,8 +1,12 @@
 -- Make due jobs claimable. Their rank was set when they were scheduled and stays.
-WITH due AS MATERIALIZED (
+-- The time is asked for once: compared with a function that may change, every scheduled row would be looked at.
+-- Nobody waits for the disk: what a crash forgets is promoted again.
+WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, set_config('synchronous_commit', 'off', TRUE) AS quick),
+
+due AS MATERIALIZED (
     SELECT job.id
     FROM jobs_job_live AS job
-    WHERE job.state IN ('scheduled', 'retry_wait') AND job.run_at <= clock_timestamp()
+    WHERE job.state IN ('scheduled', 'retry_wait') AND job.run_at <= (SELECT clock.now FROM clock)
     ORDER BY job.run_at
     LIMIT %(limit)s
     FOR NO KEY UPDATE SKIP LOCKED

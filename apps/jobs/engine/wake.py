@@ -17,12 +17,15 @@ import structlog
 from apps.sql import Statement, after_commit, open_own
 
 CHANNEL = "fencepost_jobs"
+PROMOTER = "fencepost_due"
+SOON = 2.0  # seconds: what is due later is found by a promoter that nobody woke
 PAUSE = 0.004  # seconds between two notifications of one process
 QUEUES_MAX = 200  # named in one payload (8,000 bytes); more than that wakes everybody: ""
 
 log = structlog.get_logger(__name__)
 
 wake_statement = Statement.beside(__file__, lambda *nothing: None)
+wake_promoter_statement = Statement.beside(__file__, lambda *nothing: None, "wake_promoter")
 
 
 class _Notifier:
@@ -30,14 +33,14 @@ class _Notifier:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.asked: set[UUID] = set()
+        self.asked: set[UUID | None] = set()  # None: the promoter
         self.ready = threading.Condition()
         self.ending = False
         self.thread = threading.Thread(target=self._run, name="wake", daemon=True)
         self.thread.start()
         atexit.register(self.close)
 
-    def ask(self, queue_id: UUID) -> None:
+    def ask(self, queue_id: UUID | None) -> None:
         with self.ready:
             self.asked.add(queue_id)
             self.ready.notify()
@@ -63,11 +66,19 @@ class _Notifier:
                 return
             try:
                 connection = connection if connection and not connection.closed else open_own()
-                wake_statement.through(connection, queues=payload(queues))
+                _send(connection, queues)
             except psycopg.Error as error:
                 connection = None
                 log.warning("wake-up not sent; workers poll", error=str(error))
             time.sleep(PAUSE)
+
+
+def _send(connection: psycopg.Connection[tuple[object, ...]], asked: set[UUID | None]) -> None:
+    queues = {queue_id for queue_id in asked if queue_id is not None}
+    if queues:
+        wake_statement.through(connection, queues=payload(queues))
+    if None in asked:
+        wake_promoter_statement.through(connection)
 
 
 def payload(queues: set[UUID]) -> str:
@@ -82,6 +93,11 @@ _making = threading.Lock()
 def wake_queue(queue_id: UUID) -> None:
     """Wake the workers of a queue once the transaction now open on Django's connection commits."""
     after_commit(lambda: _current().ask(queue_id))
+
+
+def wake_promoter() -> None:
+    """Have a job promoted in time that is due before the promoter would look: once the transaction now open commits."""
+    after_commit(lambda: _current().ask(None))
 
 
 def _current() -> _Notifier:

@@ -12,7 +12,7 @@ from apps.jobs.engine import reschedule as times
 from apps.jobs.engine import run_next as nexts
 from apps.jobs.engine import set_priority as priorities
 from apps.jobs.engine.move import Moved
-from apps.jobs.engine.wake import wake_queue
+from apps.jobs.engine.wake import wake_promoter, wake_queue
 from apps.jobs.selectors import find
 from apps.jobs.services.recorded import recorded
 
@@ -39,6 +39,7 @@ def reschedule(
     if done is None:
         raise IllegalMove(f"Only a job that waits can be given a time; this one is {find(job_id).state}.")
     wake_queue(done.queue_id)
+    wake_promoter()
     recorded(
         job_id,
         actor,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -10,11 +11,12 @@ from uuid import UUID
 import structlog
 from django.conf import settings
 from django.db import DataError, transaction
+from django.utils.timezone import now
 
 from apps.errors import BadInput, NotFound
 from apps.jobs.engine.admit import admit, batches
 from apps.jobs.engine.enqueue import SNOOZES, Enqueued, NewJob, enqueue
-from apps.jobs.engine.wake import wake_queue
+from apps.jobs.engine.wake import SOON, wake_promoter, wake_queue
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors import find
 from apps.jobs.services.check import check
@@ -130,7 +132,15 @@ def enqueue_here(
     if queued:
         _let_through(queue.id, {job.concurrency_key for job in queued if job.concurrency_key is not None})
         wake_queue(queue.id)
+    if any(one.state == JobState.SCHEDULED and _is_soon(job) for job, one in zip(jobs, placed, strict=True)):
+        wake_promoter()
     return placed
+
+
+def _is_soon(job: NewJob) -> bool:
+    """Due before a promoter that nobody wakes would look."""
+    late = timedelta(seconds=SOON)
+    return (job.delay_ms or 0) <= SOON * 1000 and (job.run_at is None or job.run_at <= now() + late)
 
 
 def _let_through(queue_id: UUID, keys: Collection[str]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import psycopg
@@ -11,7 +12,7 @@ import structlog
 from apps.jobs.engine.admit import admit, batches
 from apps.jobs.engine.log import Line, log_on
 from apps.jobs.engine.report import Ended, Reported, report_missing, report_on
-from apps.jobs.engine.wake import payload, wake_statement
+from apps.jobs.engine.wake import SOON, payload, wake_promoter_statement, wake_statement
 from apps.jobs.states import JobState, Outcome
 from apps.runtime.executor import Run
 from apps.runtime.supervisor.state import State
@@ -21,6 +22,7 @@ from apps.sql import Trouble, trouble
 BATCH = 500
 LINES_EVERY = 1.0  # seconds
 REFUSED = "ReportRefused"
+LATER = (JobState.RETRY_WAIT, JobState.SCHEDULED)
 
 log = structlog.get_logger("fencepost.worker")
 
@@ -79,6 +81,7 @@ class Reporting:
         rows = await self._send(ended)
         await self._admit(batch)
         await self._wake(rows, batch)
+        await self._tell_promoter(rows)
         if len(rows) == len(ended) and not self.talks:
             return
         known = {(row.job_id, row.fence): row for row in rows}
@@ -121,6 +124,13 @@ class Reporting:
             with contextlib.suppress(psycopg.Error, OSError):  # a hint: a loop lets them through too
                 if await self.wire.send(partial(admit.on, keys=some)):
                     self.state.has_work.set()
+
+    async def _tell_promoter(self, rows: list[Reported]) -> None:
+        """Of attempts that come again before it would look."""
+        soon = datetime.now(UTC) + timedelta(seconds=SOON)
+        if any(row.run_at and row.state in LATER and row.run_at < soon for row in rows):
+            with contextlib.suppress(psycopg.Error, OSError):  # a hint: it looks every second
+                await self.wire.send(wake_promoter_statement.on)
 
     async def _wake(self, rows: list[Reported], batch: Batch) -> None:
         """Children and jobs handed back that are claimable: this worker looks at once, the others are told."""

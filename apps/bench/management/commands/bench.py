@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.bench.services.claim_scale import claim_scale
 from apps.bench.services.cost import cost
+from apps.bench.services.delayed import delayed
 from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
 from apps.bench.services.fairness import fairness
@@ -25,6 +26,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "drain": drain,
     "cost": cost,
     "latency": latency,
+    "delayed": delayed,
     "claim-scale": claim_scale,
     "fairness": fairness,
     "keys": keys,

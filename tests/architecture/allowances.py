@@ -1,0 +1,24 @@
+"""What test_query_plans lets pass."""
+
+# Statements of engines that may read more than an index leads to, each with its reason; …
+MAY_SCAN = {
+    "jobs/engine/wake_left.sql": "twice a minute; unsettled edges have no index of their own yet",
+    "jobs/engine/purge.sql": "an operator's verb; queued jobs in id order have no index of their own",
+    "jobs/engine/prune_dead.sql": "once a minute, over dead letters alone",
+    "jobs/engine/prune_ties.sql": "once a day and day, before it is dropped",
+    "jobs/engine/prune_groups.sql": "once an hour, over batches and workflows",
+    "jobs/engine/prune_sessions.sql": "once a minute, over sessions",
+    "jobs/engine/prune_shelves.sql": "once an hour and day",
+    "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
+    "jobs/engine/why.sql": "read by people, of one job; over sessions alone, as tested below",
+}
+# … and those that have no plan to keep, or one that is kept elsewhere.
+NOT_HERE = {
+    "jobs/engine/list_dead.sql": "read by pages: tests/api",
+    "jobs/engine/list_jobs.sql": "read by pages: tests/api",
+    "jobs/engine/wake.sql": "reads no table",
+    "jobs/engine/wake_promoter.sql": "reads no table",
+    "jobs/engine/admit_turn.sql": "reads no table",
+    "jobs/engine/server.sql": "reads no table",
+    "jobs/engine/claim_turn.sql": "reads no table",
+}

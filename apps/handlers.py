@@ -48,7 +48,7 @@ class Discard(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A follow-up job of the same queue, inserted in the transaction that reports success."""
+    """A follow-up job of the same queue, inserted in the transaction that reports success; see Context.enqueue."""
 
     type: str
     payload: Any = None
@@ -115,6 +115,13 @@ class Context(Protocol):
 
     def save(self, name: str, file: bytes | BinaryIO) -> str:
         """Keep a result file; answers the address it is served at. Names are plain, at most 128 characters."""
+
+    def enqueue(self, type: str, payload: Any = None, **fields: Any) -> UUID:
+        """A job of the same queue that is made when this attempt succeeds, in the same transaction; answers its id.
+
+        Fields are those of `submit` but for depends_on, on_parent_failure and retry_policy. An attempt that fails, is
+        cancelled or has lost its job makes none. Raises BadInput naming the field.
+        """
 
     def fenced(self) -> AbstractContextManager[None]:
         """A database transaction whose writes are committed only while this attempt still owns its job.

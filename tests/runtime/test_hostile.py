@@ -84,7 +84,7 @@ def test_whatever_is_answered_ends_the_attempt_and_nobody_else(own_database, tmp
 CLASSES = dict.fromkeys(ANSWERED, {"ResultNotSerialisable"}) | {
     "trap": {"OutcomeUnreadable"},
     "large": {"ResultTooLarge"},
-    "follow-up": {"FollowUpsRefused"},
+    "follow-up": {"FollowUpRefused"},
 }
 
 

@@ -129,7 +129,7 @@ ANSWERED: dict[str, Callable[[], Any]] = {
     "large": lambda: "x" * 10_000_000,
     "circle": _in_itself,
     "object": object,
-    "follow-up": lambda: Result(1, next_jobs=[Publish("noop")]),
+    "follow-up": lambda: Result(1, next_jobs=[Publish("noop", fields={"colour": "red"})]),
 }
 
 

@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from apps.errors import Conflict
 from apps.jobs.engine import enqueue_parents as family
 from apps.jobs.states import JobState
-from apps.sql import Statement
+from apps.sql import Statement, Steps
 
 SNOOZES = 100  # a job may ask to be run later so often
 SEPARATOR = "\x1f"  # of payloads: a control character, which JSON text cannot hold
@@ -99,6 +99,12 @@ def enqueue(
         return _enqueue_one(**_values(jobs[0]), **origin)
     placed = {row.job_id: row for row in _place(jobs, family.Ties(), origin)}  # one statement is atomic by itself
     return [placed[job.id] for job in jobs]
+
+
+def follow_steps(jobs: Sequence[NewJob], *, request_id: str | None) -> Steps[list[Enqueued]]:
+    """Enqueue jobs without parents from inside another verb; one whose unique key is held is not made."""
+    origin = {"batch_id": None, "submitted_by": None, "request_id": request_id}
+    return (yield from _enqueue.ask(**_columns(jobs, family.Ties()), **origin, whole=False))
 
 
 def _with_ties_and_keys(jobs: Sequence[NewJob], origin: Mapping[str, object], pointer: str) -> list[Enqueued]:

@@ -10,6 +10,7 @@ import psycopg
 from django.conf import settings
 from uuid_utils.compat import uuid7
 
+from apps.jobs.engine.enqueue import NewJob, follow_steps
 from apps.jobs.engine.wake_dependents import wake
 from apps.jobs.states import FINAL, JobState
 from apps.sql import Statement, Steps, Verb
@@ -36,6 +37,8 @@ class Ended(NamedTuple):
     error_message: str | None = None
     traceback: str | None = None
     runtime: str | None = None
+    follow: tuple[NewJob, ...] = ()  # enqueued with a success
+    request_id: str | None = None  # … on behalf of this request
 
 
 class Reported(NamedTuple):
@@ -65,11 +68,15 @@ _missing = Statement.beside(__file__, Missing, "report_missing")
 
 
 def report_steps(*, ended: Sequence[Ended]) -> Steps[list[Reported]]:
-    """End attempts and wake the dependents of jobs that ended, all in the caller's transaction.
+    """End attempts, enqueue what follows a success and wake the dependents of jobs that ended, in one transaction.
 
     Answers what moved; whoever is missing from the answer is fenced or was applied before.
     """
     rows = yield from _report.ask(**_columns(ended), alone=False)
+    done = {(row.job_id, row.fence) for row in rows if row.state == JobState.COMPLETED}
+    for one in ended:
+        if one.follow and (one.job_id, one.fence) in done:
+            yield from follow_steps(one.follow, request_id=one.request_id)
     woke = {row.job_id: row.state for row in rows if row.has_dependents and row.state in FINAL}
     if not woke:
         return rows
@@ -82,12 +89,13 @@ report = Verb(report_steps)
 
 
 async def report_on(connection: psycopg.AsyncConnection[Any], ended: Sequence[Ended]) -> list[Reported]:
-    """The same from a worker: one statement, one commit, and a transaction only for jobs with dependents."""
-    rows = await _report.on(connection, **_columns(ended), alone=True)
+    """The same from a worker: one statement, one commit, and a transaction only for jobs with dependents or followers."""
+    plain = [one for one in ended if not one.follow]
+    rows = await _report.on(connection, **_columns(plain), alone=True) if plain else []
     late = {row.job_id for row in rows if row.deferred}
-    if not late:
+    if not late and len(plain) == len(ended):
         return rows
-    again = await report.on(connection, ended=[one for one in ended if one.job_id in late])
+    again = await report.on(connection, ended=[one for one in ended if one.follow or one.job_id in late])
     return [row for row in rows if not row.deferred] + again
 
 

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from apps.jobs.engine.fenced import fenced
 from apps.jobs.engine.heartbeat import Told
+from apps.runtime.executor.follow import follow
 from apps.runtime.executor.outcome import cut
 from apps.runtime.executor.run import Run
 
@@ -95,6 +96,9 @@ class RunContext:
     def hear(self, text: str, level: str) -> None:
         """What the handler printed."""
         self._run.hear(text, level)
+
+    def enqueue(self, type: str, payload: Any = None, **fields: Any) -> UUID:
+        return follow(self._run, type, payload, fields)
 
     def save(self, name: str, file: bytes | BinaryIO) -> str:
         if not _FILE_NAME.fullmatch(name):

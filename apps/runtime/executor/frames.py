@@ -12,6 +12,8 @@ from uuid import UUID
 
 import msgspec
 
+from apps.jobs.engine.enqueue import NewJob
+
 CHUNK = 1 << 18  # bytes taken off a socket at a time
 LENGTH = struct.Struct("!I")
 LONGEST = 256 * 1024 * 1024  # bytes of one batch; what claims to be longer is no batch
@@ -91,6 +93,7 @@ class Done(Frame, tag=7):
     error_class: str | None = None
     error_message: str | None = None
     traceback: str | None = None
+    follow: list[NewJob] | None = None
 
 
 type Order = Serve | Start | Halt

@@ -278,4 +278,5 @@ def _done(run: Run, ended: Ended | None) -> Done:
         ended.error_class,
         ended.error_message,
         ended.traceback,
+        list(ended.follow) or None,
     )

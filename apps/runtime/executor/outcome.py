@@ -9,9 +9,11 @@ from uuid import UUID
 
 from django.conf import settings
 
+from apps.errors import BadInput
 from apps.handlers import Discard, Result, Retry, Snooze
 from apps.jobs.engine.report import LONGEST_MS, Ended
 from apps.jobs.states import Outcome
+from apps.runtime.executor.follow import follow_all
 from apps.runtime.executor.forkserver import Death
 from apps.runtime.executor.run import Run, Stop, clean
 
@@ -51,8 +53,10 @@ def succeeded(run: Run, session_id: UUID, answer: Any) -> Ended | None:
     data = answer
     if isinstance(answer, Result):
         data = answer.data
-        if tuple(answer.next_jobs):
-            return _refused(run, session_id, "FollowUpsRefused", "Follow-up jobs are not published by this version.")
+        try:
+            follow_all(run, answer.next_jobs)
+        except BadInput as error:
+            return _refused(run, session_id, "FollowUpRefused", str(error))
     if data is None:
         return _ended(run, session_id, Outcome.SUCCESS)
     try:
@@ -138,6 +142,8 @@ def _ended(
         error_class=None if error is None else cut(class_name(error), NAME_MAX),
         error_message=None if error is None else cut(_text(error), MESSAGE_MAX),
         traceback=None if error is None else cut(_trace(error), TRACEBACK_MAX),
+        follow=tuple(run.follow) if outcome is Outcome.SUCCESS else (),
+        request_id=run.claim.request_id,
     )
 
 

@@ -163,6 +163,8 @@ class Processes:
                 done.error_class,
                 done.error_message,
                 done.traceback,
+                follow=tuple(done.follow or ()),
+                request_id=run.claim.request_id,
             ),
         )
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from apps.handlers import Handler
 from apps.jobs.engine.claim import Claim
+from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.engine.heartbeat import Told
 from apps.jobs.engine.log import Line
 from apps.jobs.engine.report import Ended
@@ -42,6 +43,8 @@ class Run:
         "child",
         "claim",
         "done",
+        "follow",
+        "followed",
         "handler",
         "lines",
         "numbered",
@@ -68,6 +71,8 @@ class Run:
         self.stop: Stop | None = None
         self.told: Told | None = None
         self.lines: list[Line] = []
+        self.follow: list[NewJob] = []  # enqueued with its success
+        self.followed = 0  # characters of their payloads
         self.numbered = 0
         self.said = 0  # characters
         self.unsaid: dict[str, str] | None = None  # level → printed, but its line has no end yet

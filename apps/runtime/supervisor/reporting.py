@@ -81,7 +81,7 @@ class Reporting:
         rows = await self._send(ended)
         await self._admit(batch)
         await self._wake(rows, batch)
-        await self._tell_promoter(rows)
+        await self._tell_promoter(rows, batch)
         if len(rows) == len(ended) and not self.talks:
             return
         known = {(row.job_id, row.fence): row for row in rows}
@@ -118,24 +118,33 @@ class Reporting:
             return await self._send([_without_content(ended[0], error)])
 
     async def _admit(self, batch: Batch) -> None:
-        """Others of the same concurrency keys may run now."""
+        """Others of the same concurrency keys may run now, and so may those that were just enqueued."""
         keys = {(run.claim.queue_id, key) for run, _ in batch if (key := run.claim.concurrency_key) is not None}
+        keys |= {
+            (job.queue_id, key)
+            for _, one in batch
+            if one
+            for job in one.follow
+            if (key := job.concurrency_key) is not None
+        }
         for some in batches(keys):
             with contextlib.suppress(psycopg.Error, OSError):  # a hint: a loop lets them through too
                 if await self.wire.send(partial(admit.on, keys=some)):
                     self.state.has_work.set()
 
-    async def _tell_promoter(self, rows: list[Reported]) -> None:
-        """Of attempts that come again before it would look."""
+    async def _tell_promoter(self, rows: list[Reported], batch: Batch) -> None:
+        """Of attempts that come again before it would look, and of delayed jobs that were just enqueued."""
         soon = datetime.now(UTC) + timedelta(seconds=SOON)
-        if any(row.run_at and row.state in LATER and row.run_at < soon for row in rows):
+        again = any(row.run_at and row.state in LATER and row.run_at < soon for row in rows)
+        if again or any(job.delay_ms or job.run_at for _, one in batch if one for job in one.follow):
             with contextlib.suppress(psycopg.Error, OSError):  # a hint: it looks every second
                 await self.wire.send(wake_promoter_statement.on)
 
     async def _wake(self, rows: list[Reported], batch: Batch) -> None:
-        """Children and jobs handed back that are claimable: this worker looks at once, the others are told."""
+        """Children, followers and jobs handed back that are claimable: this worker looks at once, the others are told."""
         again = {(row.job_id, row.fence) for row in rows if row.state == JobState.QUEUED}
         queues = {queue_id for row in rows for queue_id in row.woke}
+        queues |= {run.claim.queue_id for run, one in batch if one and one.follow}
         if again:
             queues |= {run.claim.queue_id for run, _ in batch if (run.claim.job_id, run.claim.fence) in again}
         if queues:

@@ -32,6 +32,8 @@ KEYS = {
     "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
     "fairness": {"one_queue_ms", "many_queues_ms", "ratio", "single_job_in_claim"},
     "keys": {"plain_ms", "hot_ms", "ratio", "admit_ms"},
+    "gate": {"one_row_16", "one_row_64", "eight_rows_64"},
+    "limited": {"database_core_share", "worker_core_share", "alone_seconds", "beside_seconds", "neighbours_ratio"},
     "snapshot": {"free_per_second", "held_per_second", "ratio", "p50_ms", "p95_ms", "p99_ms"},
     "recovery": {"lease_seconds", "worker_seconds", "executor_seconds"},
     "soak": {

@@ -11,6 +11,7 @@ from apps.sql import Statement, Steps, Verb, in_one_go
 
 CONTENDED = Claimed(jobs=[], candidates=1, gated=True)  # no shard to be had: full by now, or held by others
 
+_turn = Statement.beside(__file__, lambda *settings: None, "claim_gate_turn")
 _gate = Statement.beside(__file__, str, "claim_gate")
 _claim = Statement.beside(__file__, lambda *values: values)
 
@@ -19,6 +20,7 @@ def claim_gated_steps(
     *, session_id: UUID, queue_id: UUID, offers: Mapping[str, int | None], limit: int
 ) -> Steps[Claimed]:
     """Claim up to `limit` jobs of a queue that has a cap, a rate or an open breaker; see claim for the rest."""
+    yield from _turn.ask(queue_id=queue_id)
     held = yield from _gate.ask(queue_id=queue_id)
     rows = yield from _claim.ask(**_params(session_id, queue_id, offers, limit))
     return answer(rows) if held else CONTENDED
@@ -36,8 +38,8 @@ async def claim_gated_on(
     limit: int,
 ) -> Claimed:
     """The same from a worker, in one round trip: the gate is held for no longer than the database needs."""
-    params = _params(session_id, queue_id, offers, limit)
-    held, rows = await in_one_go(connection, (_gate, {"queue_id": queue_id}), (_claim, params))
+    params, gate = _params(session_id, queue_id, offers, limit), {"queue_id": queue_id}
+    _, held, rows = await in_one_go(connection, (_turn, gate), (_gate, gate), (_claim, params))
     return answer(rows) if held else CONTENDED
 
 

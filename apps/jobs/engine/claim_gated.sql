@@ -21,6 +21,7 @@ line AS MATERIALIZED (
     SELECT
         queue.id, queue.project_id, queue.timeout_ms, queue.rate_per_second AS rate, gate.shard, gate.cap, gate.in_flight,
         gate.breaker, gate.reopens_at, gate.probe_job,
+        EXISTS (SELECT FROM queues_gate AS other WHERE other.queue_id = queue.id AND other.shard > 0) AS sharded,
         CASE
             WHEN queue.rate_per_second IS NOT NULL
                 THEN least(
@@ -81,6 +82,9 @@ taken AS MATERIALIZED (
     FROM heads
     INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
     WHERE job.state = 'queued' AND NOT job.key_full
+      -- SKIP LOCKED alone would now and then wait: for the report of a job that another shard's claimer has taken since our
+      -- snapshot, while that report waits for our shard. Whoever has a job in hand says so first; one shard needs no word.
+      AND (NOT (SELECT line.sharded FROM line) OR pg_try_advisory_xact_lock(hashtext('fencepost job'), hashtext(job.id::text)))
     ORDER BY heads.rank, heads.id
     LIMIT greatest((SELECT room.jobs FROM room), 0)
     FOR NO KEY UPDATE OF job SKIP LOCKED

@@ -14,6 +14,7 @@ from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
 from apps.bench.services.fairness import fairness
 from apps.bench.services.figures import as_text
+from apps.bench.services.gate import gate
 from apps.bench.services.keys import keys
 from apps.bench.services.latency import latency
 from apps.bench.services.recovery import recovery
@@ -30,6 +31,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "claim-scale": claim_scale,
     "fairness": fairness,
     "keys": keys,
+    "gate": gate,
     "snapshot": snapshot,
     "recovery": recovery,
     "soak": soak,

@@ -33,7 +33,15 @@ KEYS = {
     "fairness": {"one_queue_ms", "many_queues_ms", "ratio", "single_job_in_claim"},
     "keys": {"plain_ms", "hot_ms", "ratio", "admit_ms"},
     "gate": {"one_row_16", "one_row_64", "eight_rows_64"},
-    "limited": {"database_core_share", "worker_core_share", "alone_seconds", "beside_seconds", "neighbours_ratio"},
+    "limited": {
+        "database_core_share",
+        "worker_core_share",
+        "noops_ms",
+        "idle_database_core_share",
+        "idle_worker_core_share",
+        "idle_noops_ms",
+        "neighbours_ratio",
+    },
     "snapshot": {"free_per_second", "held_per_second", "ratio", "p50_ms", "p95_ms", "p99_ms"},
     "recovery": {"lease_seconds", "worker_seconds", "executor_seconds"},
     "soak": {

@@ -17,6 +17,7 @@ from apps.bench.services.figures import as_text
 from apps.bench.services.gate import gate
 from apps.bench.services.keys import keys
 from apps.bench.services.latency import latency
+from apps.bench.services.limited import limited
 from apps.bench.services.recovery import recovery
 from apps.bench.services.snapshot import snapshot
 from apps.bench.services.soak import soak
@@ -32,6 +33,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "fairness": fairness,
     "keys": keys,
     "gate": gate,
+    "limited": limited,
     "snapshot": snapshot,
     "recovery": recovery,
     "soak": soak,
@@ -49,7 +51,7 @@ class Command(BaseCommand):
         add("--concurrency", type=_positive, help="jobs a worker runs at once")
         add("--processes", type=int, default=0, help="executors of a worker; 0 runs jobs inside it")
         add("--workers", type=_positive, default=1, help="workers at once (drain)")
-        add("--seconds", type=_positive, help="how long a snapshot is held (snapshot)")
+        add("--seconds", type=_positive, help="how long a snapshot is held (snapshot), or idling watched (limited)")
         add("--rounds", type=_positive, default=3, help="times to measure; the median counts")
         add("--json", action="store_true", help="print one JSON object")
 

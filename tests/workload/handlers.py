@@ -41,6 +41,12 @@ def leave_effect_politely(ctx: Context, payload: Any) -> Any:
     return "stopped" if ctx.cancelled else "done"
 
 
+@handler("effect.fail")
+def leave_effect_and_fail(ctx: Context, payload: Any) -> None:
+    with effect(ctx):
+        raise ValueError("failed")
+
+
 @handler("boom")
 def boom(ctx: Context, payload: Any) -> None:
     raise ValueError(payload.get("text", "boom"))

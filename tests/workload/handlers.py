@@ -13,7 +13,7 @@ from typing import Any
 
 from apps.handlers import Context, Discard, Retry, Snooze, handler
 from tests.workload import following, hostile, raising  # noqa: F401 — their handlers register
-from tests.workload.effect import effect
+from tests.workload.effect import effect, witnessed
 
 
 @handler("effect")
@@ -39,6 +39,12 @@ def leave_effect_politely(ctx: Context, payload: Any) -> Any:
         while time.monotonic() < end and not ctx.cancelled:
             time.sleep(0.02)
     return "stopped" if ctx.cancelled else "done"
+
+
+@handler("effect.witnessed")
+def leave_effect_elsewhere(ctx: Context, payload: Any) -> None:
+    with witnessed(ctx):
+        time.sleep(payload["seconds"])
 
 
 @handler("effect.fail")

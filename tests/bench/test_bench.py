@@ -42,6 +42,7 @@ KEYS = {
         "idle_noops_ms",
         "neighbours_ratio",
     },
+    "listeners": {"unheard_per_second", "heard_per_second", "ratio"},
     "snapshot": {"free_per_second", "held_per_second", "ratio", "p50_ms", "p95_ms", "p99_ms"},
     "recovery": {"lease_seconds", "worker_seconds", "executor_seconds"},
     "soak": {

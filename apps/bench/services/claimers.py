@@ -14,6 +14,7 @@ from uuid import UUID
 from psycopg import pq
 from psycopg.adapt import PyFormat, Transformer
 
+from apps.bench.services.forks import together
 from apps.bench.services.records import TYPE
 from apps.bench.services.workers import Stuck
 from apps.jobs.engine.claim_gated import claim_gated_steps
@@ -118,14 +119,14 @@ class Claimer:
         return name, values, dumped.formats or []
 
 
-def claim_all(queue_id: UUID, sessions: Sequence[UUID], ready: Any) -> tuple[float, Done]:
+def claim_all(queue_id: UUID, sessions: Sequence[UUID]) -> tuple[float, Done]:
     """Let claimers, one a session, empty a queue, from the moment that all processes are ready; answers when that was."""
     done = Done()
     claimers = [Claimer(queue_id, session_id, done) for session_id in sessions]
     with selectors.DefaultSelector() as crowd:
         for one in claimers:
             crowd.register(one.pgconn.socket, selectors.EVENT_READ, one)
-        ready.wait()
+        together()
         began = time.time()
         for one in claimers:
             one.send()

@@ -18,6 +18,7 @@ from apps.bench.services.gate import gate
 from apps.bench.services.keys import keys
 from apps.bench.services.latency import latency
 from apps.bench.services.limited import limited
+from apps.bench.services.listeners import listeners
 from apps.bench.services.recovery import recovery
 from apps.bench.services.snapshot import snapshot
 from apps.bench.services.soak import soak
@@ -34,6 +35,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "keys": keys,
     "gate": gate,
     "limited": limited,
+    "listeners": listeners,
     "snapshot": snapshot,
     "recovery": recovery,
     "soak": soak,
@@ -51,7 +53,7 @@ class Command(BaseCommand):
         add("--concurrency", type=_positive, help="jobs a worker runs at once")
         add("--processes", type=int, default=0, help="executors of a worker; 0 runs jobs inside it")
         add("--workers", type=_positive, default=1, help="workers at once (drain)")
-        add("--seconds", type=_positive, help="how long a snapshot is held (snapshot), or idling watched (limited)")
+        add("--seconds", type=_positive, help="of a snapshot, of idling, of enqueueing (snapshot, limited, listeners)")
         add("--rounds", type=_positive, default=3, help="times to measure; the median counts")
         add("--json", action="store_true", help="print one JSON object")
 

@@ -1,0 +1,86 @@
+"""What it costs those who enqueue that workers listen: wake-ups must not make commits wait for each other."""
+
+import asyncio
+import os
+import time
+from multiprocessing.pool import AsyncResult
+from typing import Any
+
+from django.db import connections
+
+from apps.bench.services.figures import Rounds, told
+from apps.bench.services.forks import forks, together
+from apps.bench.services.ground import Ground, ground
+from apps.bench.services.records import TYPE, payload
+from apps.jobs import services
+from apps.jobs.engine.wake import CHANNEL, hush
+from apps.queues.models import Queue
+from apps.sql import Line, Statement, listen, open_async, run_alone
+
+CLIENTS, LISTENERS, SECONDS = 64, 16, 30
+LOOK_EVERY = 0.05  # seconds
+
+# PostgreSQL's lock of notifications is a lock on an object: the database itself.
+_waiting = Statement(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    " AND wait_event = 'object'",
+    int,
+)
+
+
+def listeners(*, rounds: int, seconds: int | None, **_: object) -> dict[str, Any]:
+    """Jobs a second that clients, a process each, enqueue one by one while nobody listens, and while workers do."""
+    seconds, load, taken = seconds or SECONDS, os.getloadavg(), Rounds()
+    most: list[int] = []
+    with ground() as here:
+        for _round in range(rounds):
+            unheard, _nobody = _enqueue(here, seconds, listening=0)
+            heard, waiting = _enqueue(here, seconds, listening=LISTENERS)
+            most.append(waiting)
+            taken.add(unheard_per_second=unheard, heard_per_second=heard, ratio=heard / unheard)
+        how = {"clients": CLIENTS, "listeners": LISTENERS, "seconds": seconds, "most_waiting_to_notify": most}
+        return told(here, taken, unit="jobs/s", load=load, **how)
+
+
+def _enqueue(here: Ground, seconds: float, *, listening: int) -> tuple[float, int]:
+    """How many a second, and the most sessions that were seen waiting for the lock of notifications."""
+    run_alone("VACUUM (ANALYZE) jobs_job_live", lock_timeout="0")
+    with forks(CLIENTS) as pool:
+        counts = pool.starmap_async(_client, [(here.queue, seconds)] * CLIENTS, chunksize=1)
+        most = asyncio.run(_watch(counts, listening))
+        return sum(counts.get()) / seconds, most
+
+
+def _client(queue: Queue, seconds: float) -> int:
+    connections["default"].ensure_connection()
+    together()
+    end, made = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        services.submit(queue=queue, type=TYPE, payload=payload())
+        made += 1
+    hush()
+    connections.close_all()
+    return made
+
+
+async def _watch(counts: AsyncResult[list[int]], listening: int) -> int:
+    """Listen as workers do until the clients have done; the most that waited at one moment to notify."""
+    looking, *ears = [await open_async() for _ in range(1 + listening)]
+    hearing = [asyncio.create_task(_hear(ear)) for ear in ears]
+    most = 0
+    try:
+        while not counts.ready():
+            most = max(most, (await _waiting.on(looking))[0])
+            await asyncio.sleep(LOOK_EVERY)
+    finally:
+        for one in hearing:
+            one.cancel()
+        for line in (looking, *ears):
+            await line.close()
+    return most
+
+
+async def _hear(ear: Line) -> None:
+    await listen(ear, CHANNEL)
+    async for _ in ear.notifies():
+        pass

@@ -1,15 +1,17 @@
 """What a scheduler does for jobs again and again. No leader: each loop may run anywhere, at once, again."""
 
+import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import psycopg
 import structlog
+from django.db import close_old_connections
 
 from apps.handlers import Loop
 from apps.jobs import services
@@ -17,7 +19,9 @@ from apps.jobs.engine import prune
 from apps.jobs.engine.admit import START, Key, admit, admit_due, batches
 from apps.jobs.engine.depth import depth
 from apps.jobs.engine.open_gates import open_gates
+from apps.jobs.engine.outcomes import Watch
 from apps.jobs.engine.partition import partition
+from apps.jobs.engine.probes import probes
 from apps.jobs.engine.promote import LIMIT, next_due, promote
 from apps.jobs.engine.ready import NOWHERE
 from apps.jobs.engine.reap import LIMIT as REAP_LIMIT
@@ -44,6 +48,7 @@ KEYS_SECONDS, KEYS_LONGEST = 1.0, 30.0
 KEYS_WALKED = 1000  # in one statement
 KEYS_REST = 10  # times as long as a walk took
 RERANK_SECONDS, PAUSES_SECONDS = 2.0, 1.0
+BREAKER_SECONDS, PROBES_SECONDS = 5.0, 0.5
 JANITOR_SECONDS = 60.0
 
 
@@ -159,6 +164,45 @@ def end_pauses() -> None:
     services.end_pauses()
 
 
+class Breakers:
+    """Remembers how the last jobs ended, and looks often while a breaker is not closed."""
+
+    def __init__(self) -> None:
+        self.watch = Watch()
+        self.next_look = 0.0
+
+    async def __call__(self, connection: Connection) -> float:
+        if time.monotonic() >= self.next_look:
+            for tripped in await self.watch.look.on(connection):
+                await _beside(services.trip_breaker, tripped)
+            self.next_look = time.monotonic() + BREAKER_SECONDS - PROBES_SECONDS
+        shut, ended = await probes.on(connection)
+        for probe in ended:
+            await _beside(services.judge_probe, probe)
+        return PROBES_SECONDS if shut else BREAKER_SECONDS
+
+
+async def trip_and_try(connection: Connection) -> float:
+    """Open the breakers of queues whose jobs fail, and close those whose probe did not."""
+    return await _breakers(connection)
+
+
+_breakers = Breakers()
+
+
+async def _beside[T](call: Callable[[T], object], one: T) -> None:
+    """Do what is rare, and written down, on Django's connection."""
+
+    def act() -> None:
+        close_old_connections()
+        try:
+            call(one)
+        finally:
+            close_old_connections()
+
+    await asyncio.to_thread(act)
+
+
 async def wake_what_is_left(connection: Connection) -> None:
     """Wake the dependents that one transaction could not, of very wide fan-outs."""
     await wake_left.on(connection)
@@ -185,6 +229,7 @@ LOOPS = [
     Loop("depth", measure_depths, seconds=DEPTH_SECONDS),
     Loop("rerank", rank_anew, seconds=RERANK_SECONDS),
     Loop("pauses", end_pauses, seconds=PAUSES_SECONDS),
+    Loop("breaker", trip_and_try, seconds=BREAKER_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=30),
     Loop("janitor", discard_old, seconds=JANITOR_SECONDS),
     Loop("partitions", cut_days, seconds=3600),

@@ -6,7 +6,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from uuid_utils.compat import uuid7
 
 from apps.accounts.models import Project, Role, slug_rule
@@ -60,6 +60,9 @@ class RetryPolicy(models.Model):
 
 CAP_MAX = 1_000_000
 RATE_MIN, RATE_MAX = 1e-6, 1e6  # one in twelve days; a million in a second
+WINDOW_MAX = 1000  # outcomes
+COOLDOWN_MAX = 86_400  # seconds
+SHARE_MIN = 1e-3
 
 
 def finite(value: float) -> None:
@@ -124,9 +127,18 @@ class Queue(models.Model):
     weight = models.SmallIntegerField(
         default=1, validators=[MinValueValidator(1), MaxValueValidator(WEIGHT_MAX)]
     )  # share of a worker's slots among the queues that have work
-    breaker_window = models.SmallIntegerField(null=True, blank=True)
-    breaker_trip = models.SmallIntegerField(null=True, blank=True)
-    breaker_cooldown_seconds = models.IntegerField(null=True, blank=True)
+    # Opens when so many of the last `window` jobs that ran failed, or this share of a full window. NULL: no breaker.
+    breaker_window = models.SmallIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(WINDOW_MAX)]
+    )
+    breaker_trip = models.SmallIntegerField(null=True, blank=True, validators=[MinValueValidator(1)])
+    breaker_share = models.FloatField(
+        null=True, blank=True, validators=[finite, MinValueValidator(SHARE_MIN), MaxValueValidator(1)]
+    )
+    breaker_cooldown_seconds = models.IntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(COOLDOWN_MAX)]
+    )
+    breaker_since = models.DateTimeField(null=True, blank=True, editable=False)  # what started before counts no more
 
     class Meta:
         constraints = [
@@ -138,6 +150,18 @@ class Queue(models.Model):
             ),
             models.CheckConstraint(condition=Q(shards__range=(1, 64)), name="queue_shards_in_range"),
             models.CheckConstraint(condition=Q(timeout_ms__range=(1, 30 * 86_400_000)), name="queue_timeout_in_range"),
+            models.CheckConstraint(
+                condition=Q(breaker_window=None)
+                | Q(
+                    Q(breaker_trip__isnull=False) | Q(breaker_share__isnull=False),
+                    breaker_cooldown_seconds__isnull=False,
+                    breaker_window__range=(1, WINDOW_MAX),
+                    breaker_trip__range=(1, F("breaker_window")),
+                    breaker_share__range=(SHARE_MIN, 1),
+                    breaker_cooldown_seconds__range=(1, COOLDOWN_MAX),
+                ),
+                name="queue_breaker_is_whole",
+            ),
         ]
 
     def __str__(self) -> str:

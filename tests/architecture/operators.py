@@ -10,7 +10,9 @@ from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.move import move
+from apps.jobs.engine.outcomes import Watch
 from apps.jobs.engine.pause import pause
+from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.rerank import rerank
@@ -29,7 +31,7 @@ def seeded(kind: str, number: int) -> UUID:
 
 
 def steer(queue: Any) -> None:
-    """They ask why, cancel, retry, replay, discard and purge; they put in order, hold back and let go."""
+    """They ask why, cancel, retry, replay, discard and purge; they put in order, hold back and let go; breakers trip."""
     assert all(why(job_id=seeded("live", number)) for number in (49_991, 49_992, 49_995))
     cancel(job_id=queue.claims[40].job_id)
     cancel(job_id=queue.claims[41].job_id, force=True)
@@ -49,3 +51,23 @@ def steer(queue: Any) -> None:
     enqueue([NewJob(queue_id=queue.pk, type="ping", concurrency_key=f"key-{number % 7}") for number in range(70)])
     walked = admit_due(queue_id=START[0], key=START[1], limit=5)
     assert admit(keys=[(one.queue_id, one.key) for one in walked])
+    _trip(queue)
+
+
+def _trip(queue: Any) -> None:
+    """The loop looks at breakers: what ended of late, and what the one that tries came to."""
+    half_open, probe, failed = seeded("queue", 8), queue.claims[0], queue.claims[1].queue_id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE queues_queue SET breaker_window = 9, breaker_trip = 1, breaker_cooldown_seconds = 5,"
+            " breaker_since = (SELECT min(started_at) - interval '1 ms' FROM jobs_attempt WHERE job_id = ANY(%s))"
+            " WHERE id = ANY(%s)",
+            [[one.job_id for one in queue.claims], [failed, half_open]],
+        )
+        cursor.execute(
+            "INSERT INTO queues_gate (queue_id, shard, in_flight, tokens, breaker, trips, probe_job, probe_fence)"
+            " VALUES (%s, 0, 0, 0, 'half_open', 1, %s, %s)",
+            [half_open, probe.job_id, probe.fence],
+        )
+    assert [one.queue_id for one in Watch().look()] == [failed]
+    assert [one.outcome for one in probes()[1]] == ["success"]

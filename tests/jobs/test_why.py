@@ -225,6 +225,9 @@ def test_an_open_breaker_says_until_when_and_a_half_open_one_who_tries(queue):
     until = now() + timedelta(minutes=5)
     GateRow.objects.create(queue=queue, shard=0, breaker="open", reopens_at=until)
     assert gate(job, "breaker_open").until == until
+    assert "was opened by hand, until" in gate(job, "breaker_open").says
+    GateRow.objects.update(trips=1)
+    assert "too many jobs of the queue failed" in gate(job, "breaker_open").says
     GateRow.objects.update(breaker="half_open", probe_job=probe, probe_fence=1)
     assert list(gate(job, "breaker_half_open").jobs) == [probe]
     GateRow.objects.all().delete()

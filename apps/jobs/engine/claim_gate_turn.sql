@@ -9,8 +9,7 @@ WITH door AS MATERIALIZED (
     WHERE first.queue_id = %(queue_id)s::uuid
       AND first.shard = 0
       AND gate.opens_after IS NULL
-      AND (gate.cap IS NULL OR gate.in_flight < gate.cap)
-      AND (first.breaker = 'closed' OR gate.shard = 0)
+      AND CASE WHEN first.breaker = 'closed' THEN gate.cap IS NULL OR gate.in_flight < gate.cap ELSE gate.shard = 0 END
     ORDER BY random()
 ),
 

@@ -12,7 +12,7 @@ from apps.sql import Statement, Steps, Verb, in_one_go
 CONTENDED = Claimed(jobs=[], candidates=1, gated=True)  # no shard to be had: full by now, or held by others
 
 _turn = Statement.beside(__file__, lambda *settings: None, "claim_gate_turn")
-_gate = Statement.beside(__file__, str, "claim_gate")
+_gate = Statement.beside(__file__, lambda shard, whole: shard, "claim_gate")
 _claim = Statement.beside(__file__, lambda *values: values)
 
 

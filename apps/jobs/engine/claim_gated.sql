@@ -19,9 +19,14 @@ holder AS MATERIALIZED (
 
 line AS MATERIALIZED (
     SELECT
-        queue.id, queue.project_id, queue.timeout_ms, queue.rate_per_second AS rate, gate.shard, gate.cap, gate.in_flight,
+        queue.id, queue.project_id, queue.timeout_ms, queue.rate_per_second AS rate, gate.shard,
         gate.breaker, gate.reopens_at, gate.probe_job,
         EXISTS (SELECT FROM queues_gate AS other WHERE other.queue_id = queue.id AND other.shard > 0) AS sharded,
+        CASE
+            WHEN gate.breaker <> 'closed' AND current_setting('fencepost.whole', TRUE) = 'true'
+                THEN (SELECT sum(shard.cap - shard.in_flight) FROM queues_gate AS shard WHERE shard.queue_id = queue.id)
+            ELSE gate.cap - gate.in_flight
+        END AS places,
         CASE
             WHEN queue.rate_per_second IS NOT NULL
                 THEN least(
@@ -42,7 +47,7 @@ room AS MATERIALIZED (
         least(
             %(limit)s::bigint,
             holder.room,
-            line.cap - line.in_flight,
+            line.places,
             floor(line.tokens)::bigint,
             CASE
                 WHEN line.breaker = 'closed' THEN NULL
@@ -105,7 +110,8 @@ claimed AS (
     WHERE job.ctid = taken.place
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
-        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.concurrency_key, job.rank, line.project_id
+        job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.concurrency_key, job.rank, line.project_id,
+        line.breaker
 ),
 
 charged AS (
@@ -126,10 +132,18 @@ charged AS (
 ),
 
 told AS (
-    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids, attempts)
-    SELECT claimed.project_id, claimed.queue_id, 'job.started', 'running', array_agg(claimed.id), array_agg(claimed.attempt)
+    INSERT INTO audit_outbox (project_id, queue_id, kind, state, job_ids, attempts, data)
+    SELECT
+        claimed.project_id, claimed.queue_id, 'job.started', 'running', array_agg(claimed.id), array_agg(claimed.attempt),
+        NULL
     FROM claimed
     GROUP BY claimed.project_id, claimed.queue_id
+    UNION ALL
+    SELECT
+        claimed.project_id, claimed.queue_id, 'queue.breaker_half_open', NULL, ARRAY[]::uuid [], NULL,
+        jsonb_build_object('by', 'system', 'job', claimed.id)
+    FROM claimed
+    WHERE claimed.breaker = 'open'
 )
 
 SELECT

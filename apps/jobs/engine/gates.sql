@@ -1,5 +1,6 @@
 -- Which of these queues have limits and something queued, what their gates admit now, and if it is nothing for want
--- of tokens, in how many seconds there is one. A gate that is new is looked at again soon. Read without locks: whoever claims looks again.
+-- of tokens, in how many seconds there is one. A gate that is new is looked at again soon. While the breaker is not
+-- closed all shards count as one, as they do for claim_gate.sql. Read without locks: whoever claims looks again.
 WITH line AS MATERIALIZED (
     SELECT
         queue.id, queue.rate_per_second AS rate, coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst,
@@ -15,7 +16,10 @@ admits AS (
     SELECT
         line.id,
         bool_or(line.opens_after IS NOT NULL) AS new,
-        sum(greatest(coalesce(line.cap - line.in_flight, 1000000), 0)) AS places,
+        CASE
+            WHEN bool_and(line.breaker = 'closed') THEN sum(greatest(coalesce(line.cap - line.in_flight, 1000000), 0))
+            ELSE coalesce(sum(line.cap - line.in_flight), 1000000)
+        END AS places,
         min(line.rate) AS rate,
         max(least(line.burst, line.tokens + line.rate * extract(EPOCH FROM clock_timestamp() - line.refilled_at)::float8))
             AS tokens,

@@ -56,6 +56,7 @@ class Facts:
     tokens: float | None
     breaker: str | None
     reopens_at: datetime | None
+    trips: int | None  # 0: it was opened by hand
     probe_job: UUID | None
     target: str | None  # the worker it is bound to
     target_live_at: datetime | None  # until when that one's lease holds, or when it was last there

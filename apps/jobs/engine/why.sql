@@ -51,6 +51,7 @@ gate AS (
         sum(one.cap) AS cap, sum(one.in_flight) AS in_flight, bool_or(one.opens_after IS NOT NULL) AS counting,
         max(one.breaker) FILTER (WHERE one.shard = 0) AS breaker,
         max(one.reopens_at) FILTER (WHERE one.shard = 0) AS reopens_at,
+        max(one.trips) FILTER (WHERE one.shard = 0) AS trips,
         (array_agg(one.probe_job) FILTER (WHERE one.shard = 0))[1] AS probe_job,
         max(
             least(mine.burst, one.tokens + mine.rate * extract(EPOCH FROM mine.now - coalesce(one.refilled_at, mine.now))::float8)
@@ -173,7 +174,7 @@ SELECT
     END AS known_until,
     mine.max_concurrency, gate.cap, gate.in_flight, gate.counting, holders.ids,
     mine.concurrency_key, mine.key_full, mine.max_per_key, sharers.jobs, sharers.ids,
-    mine.rate, gate.tokens, gate.breaker, gate.reopens_at, gate.probe_job,
+    mine.rate, gate.tokens, gate.breaker, gate.reopens_at, gate.trips, gate.probe_job,
     target.uid, target.live_at,
     fleet.slots, (
         SELECT count(*) FROM crew

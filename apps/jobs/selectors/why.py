@@ -150,7 +150,10 @@ def _token(facts: Facts) -> Iterator[Gate]:
 
 def _breaker(facts: Facts) -> Iterator[Gate]:
     if facts.breaker == "open" and facts.reopens_at and facts.reopens_at > facts.now:
-        says = f"The breaker is open until {_at(facts.reopens_at)}: too many jobs of the queue failed."
+        until = f"until {_at(facts.reopens_at)}"
+        says = f"The breaker was opened by hand, {until}."
+        if facts.trips:
+            says = f"The breaker is open {until}: too many jobs of the queue failed."
         yield Gate("breaker_open", says, until=facts.reopens_at)
     elif facts.breaker in ("open", "half_open"):
         probe = [facts.probe_job] if facts.probe_job else []

@@ -6,6 +6,7 @@
 Each runs inside the caller's transaction where there is one; workers are woken when it commits.
 """
 
+from apps.jobs.services.breakers import judge_probe, set_breaker, trip_breaker
 from apps.jobs.services.cancel import cancel
 from apps.jobs.services.check import check
 from apps.jobs.services.order import move, reschedule, run_next, set_priority
@@ -24,6 +25,7 @@ __all__ = [
     "delete_queue",
     "discard",
     "end_pauses",
+    "judge_probe",
     "move",
     "pause_job",
     "purge",
@@ -35,8 +37,10 @@ __all__ = [
     "resume_type",
     "retry_now",
     "run_next",
+    "set_breaker",
     "set_priority",
     "submit",
     "submit_batch",
     "submit_one",
+    "trip_breaker",
 ]

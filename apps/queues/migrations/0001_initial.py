@@ -188,9 +188,51 @@ class Migration(migrations.Migration):
                         ],
                     ),
                 ),
-                ("breaker_window", models.SmallIntegerField(blank=True, null=True)),
-                ("breaker_trip", models.SmallIntegerField(blank=True, null=True)),
-                ("breaker_cooldown_seconds", models.IntegerField(blank=True, null=True)),
+                (
+                    "breaker_window",
+                    models.SmallIntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(1000),
+                        ],
+                    ),
+                ),
+                (
+                    "breaker_trip",
+                    models.SmallIntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                        ],
+                    ),
+                ),
+                (
+                    "breaker_share",
+                    models.FloatField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            apps.queues.models.finite,
+                            django.core.validators.MinValueValidator(0.001),
+                            django.core.validators.MaxValueValidator(1),
+                        ],
+                    ),
+                ),
+                (
+                    "breaker_cooldown_seconds",
+                    models.IntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(86400),
+                        ],
+                    ),
+                ),
+                ("breaker_since", models.DateTimeField(blank=True, editable=False, null=True)),
                 (
                     "project",
                     models.ForeignKey(
@@ -493,6 +535,24 @@ class Migration(migrations.Migration):
             model_name="queue",
             constraint=models.CheckConstraint(
                 condition=models.Q(("timeout_ms__range", (1, 2592000000))), name="queue_timeout_in_range"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="queue",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("breaker_window", None),
+                    models.Q(
+                        models.Q(("breaker_trip__isnull", False), ("breaker_share__isnull", False), _connector="OR"),
+                        ("breaker_cooldown_seconds__isnull", False),
+                        ("breaker_cooldown_seconds__range", (1, 86400)),
+                        ("breaker_share__range", (0.001, 1)),
+                        ("breaker_trip__range", (1, models.F("breaker_window"))),
+                        ("breaker_window__range", (1, 1000)),
+                    ),
+                    _connector="OR",
+                ),
+                name="queue_breaker_is_whole",
             ),
         ),
     ]

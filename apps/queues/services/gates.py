@@ -16,13 +16,14 @@ def settle(queue: Queue) -> None:
     if not shards:
         Gate.objects.filter(queue=queue).delete()
     elif not gates:
-        after = moment()[0]
-        Gate.objects.bulk_create(_gate(queue, shard, cap, after) for shard, cap in enumerate(_deal(queue, shards)))
+        new = moment()[0]
+        Gate.objects.bulk_create(_gate(queue, shard, cap, new) for shard, cap in enumerate(_deal(queue, shards)))
     elif len(gates) != shards:
         _deal_anew(queue, gates, shards)
     else:
+        after = _counts_from(queue, gates)
         for gate, cap in zip(gates, caps(queue.max_concurrency, [gate.in_flight for gate in gates]), strict=True):
-            Gate.objects.filter(queue=queue, shard=gate.shard).update(cap=cap)
+            Gate.objects.filter(queue=queue, shard=gate.shard).update(cap=cap, opens_after=after)
 
 
 def _shards(queue: Queue, gates: list[Gate]) -> int:
@@ -34,6 +35,13 @@ def _shards(queue: Queue, gates: list[Gate]) -> int:
     return 1 if gates and gates[0].breaker != BreakerState.CLOSED else 0
 
 
+def _counts_from(queue: Queue, gates: list[Gate]) -> int | None:
+    """A gate without a cap need not have counted everything, a breaker's has not: it opens anew with its first cap."""
+    if gates[0].cap is None and queue.max_concurrency is not None:
+        return moment()[0]
+    return gates[0].opens_after
+
+
 def _gate(queue: Queue, shard: int, cap: int | None, after: int | None) -> Gate:
     return Gate(queue=queue, shard=shard, cap=cap, opens_after=after, tokens=queue.burst or 1)
 
@@ -43,14 +51,14 @@ def _deal(queue: Queue, shards: int) -> list[int | None]:
 
 
 def _deal_anew(queue: Queue, gates: list[Gate], shards: int) -> None:
-    """Other shards: all rows are held, so nothing is being admitted; nothing may run on the old ones' charge."""
-    running = sum(gate.in_flight for gate in gates)
-    if running:
+    """Other shards: all rows are held, so nothing is being admitted; nothing may run on the charge of a cap that stays."""
+    first, running = gates[0], sum(gate.in_flight for gate in gates)
+    if running and first.cap is not None and queue.max_concurrency is not None:
         raise InUse("The number of shards can change when nothing of this queue runs.", counts={"running": running})
-    first = gates[0]
     Gate.objects.filter(queue=queue).delete()
-    made = [_gate(queue, shard, cap, first.opens_after) for shard, cap in enumerate(_deal(queue, shards))]
-    for name in ("tokens", "refilled_at", "breaker", "reopens_at", "trips", "probe_job", "probe_fence"):
+    after = _counts_from(queue, gates)
+    made = [_gate(queue, shard, cap, after) for shard, cap in enumerate(_deal(queue, shards))]
+    for name in ("in_flight", "tokens", "refilled_at", "breaker", "reopens_at", "trips", "probe_job", "probe_fence"):
         setattr(made[0], name, getattr(first, name))
     Gate.objects.bulk_create(made)
 

@@ -8,13 +8,14 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from apps.accounts.models import Project
-from apps.accounts.services.fields import change, hold, make, told
-from apps.audit.record import Actor, record
+from apps.accounts.services.fields import change, make, told
+from apps.audit.record import Actor
 from apps.errors import BadInput, InUse
 from apps.queues.engine.rerank import rerank_mark
 from apps.queues.engine.tell import tell
 from apps.queues.models import Queue
-from apps.queues.services import gates
+from apps.queues.services import breakers, gates
+from apps.queues.services.recorded import hold, recorded
 
 LIMITS = frozenset({"max_concurrency", "shards", "rate_per_second", "burst"})  # what gates are dealt from
 PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
@@ -23,23 +24,32 @@ PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
 @transaction.atomic
 def create(*, project: Project, actor: Actor, name: str, **fields: Any) -> Queue:
     """Make a queue; `fields` are those of the model. Raises BadInput, and Conflict for a name that is taken."""
-    queue = make(Queue(project=project, name=name, **fields))
+    queue = Queue(project=project, name=name, **fields)
+    breakers.check(queue, fields)
+    make(queue)
     gates.settle(queue)
-    _record(queue, actor, "queue.create", after=told(queue))
+    if queue.breaker_window is not None:
+        breakers.begin(queue)
+    recorded(queue, actor, "queue.create", after=told(queue))
     return queue
 
 
 @transaction.atomic
 def update(*, queue: Queue, actor: Actor, **fields: Any) -> Queue:
     """Change the named fields of a queue."""
-    held = _hold(queue)
+    held = hold(queue.pk)
+    breakers.check(held, fields)
     before, after = change(held, fields)
     if LIMITS & after.keys():
         gates.settle(held)
+    if after.keys() & breakers.FIELDS:
+        breakers.begin(held)
     if {"aging_seconds", "max_per_key"} & after.keys():
         rerank_mark(queue_id=held.pk)
     if after:
-        _record(held, actor, "queue.update", before=before, after=after)
+        recorded(held, actor, "queue.update", before=before, after=after)
+    if "breaker_window" in after and held.breaker_window is None:
+        breakers.close(held, actor)
     return held
 
 
@@ -51,7 +61,7 @@ def pause(*, queue: Queue, actor: Actor, reason: str = "", until: datetime | Non
     """
     if until is not None and until <= now():
         raise BadInput.at("#/until", "This lies in the past.")
-    held = _hold(queue)
+    held = hold(queue.pk)
     asked = {
         "paused_at": held.paused_at or now(),
         "paused_until": until,
@@ -60,18 +70,18 @@ def pause(*, queue: Queue, actor: Actor, reason: str = "", until: datetime | Non
     }
     before, after = change(held, asked)
     tell(project_id=held.project_id, kind="queue.paused", queue_id=held.pk, by=actor.name, reason=reason, until=until)
-    _record(held, actor, "queue.pause", before=before, after=after)
+    recorded(held, actor, "queue.pause", before=before, after=after)
     return held
 
 
 @transaction.atomic
 def resume(*, queue: Queue, actor: Actor) -> Queue:
     """Let workers claim from this queue again; does nothing to one that is not paused."""
-    held = _hold(queue)
+    held = hold(queue.pk)
     before, after = change(held, {"paused_at": None, "paused_until": None, "paused_by": "", "pause_reason": ""})
     if after:
         tell(project_id=held.project_id, kind="queue.resumed", queue_id=held.pk, by=actor.name)
-        _record(held, actor, "queue.resume", before=before, after=after)
+        recorded(held, actor, "queue.resume", before=before, after=after)
     return held
 
 
@@ -81,25 +91,10 @@ def delete(*, queue: Queue, actor: Actor, count: Callable[[Queue], Mapping[str, 
 
     Jobs stand above queues, so the caller brings `count`; it is asked while the queue is held.
     """
-    held = _hold(queue)
+    held = hold(queue.pk)
     counts = {state: number for state, number in count(held).items() if number}
     if counts:
         raise InUse("The queue still holds jobs.", counts=counts)
     before = told(held)
     held.delete()
-    _record(queue, actor, "queue.delete", before=before)
-
-
-def _hold(queue: Queue) -> Queue:
-    return hold(Queue.objects.select_related("project__organization"), queue.pk)
-
-
-def _record(queue: Queue, actor: Actor, action: str, **facts: Mapping[str, Any] | None) -> None:
-    record(
-        actor=actor,
-        organization_id=queue.project.organization_id,
-        action=action,
-        target_type="queue",
-        target_id=queue.pk,
-        **facts,
-    )
+    recorded(queue, actor, "queue.delete", before=before)

@@ -5,6 +5,7 @@ from apps.jobs.api import files, order, queues, read, submit, verbs
 urlpatterns = [
     queues.OneQueue.at("queues/<uuid:queue>"),
     queues.ResumeQueue.at("queues/<uuid:queue>/resume"),
+    queues.QueueBreaker.at("queues/<uuid:queue>/breaker"),
     queues.PurgeQueue.at("queues/<uuid:queue>/purge"),
     queues.ResumeType.at("projects/<uuid:project>/types/<str:type>/resume"),
     submit.Submit.at("queues/<uuid:queue>/jobs"),

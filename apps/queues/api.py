@@ -47,6 +47,8 @@ QUEUE = {
     "max_depth": None,
     "max_per_key": None,
     "weight": 1,
+    "breaker": {"window": 20, "trip": 10, "share": None, "cooldown_seconds": 60},
+    "breaker_state": {"state": "closed", "reopens_at": None, "trips": 0},
     "paused": None,
     "created_at": AT,
 }
@@ -59,6 +61,7 @@ PAUSED_TYPE = {
     "by": "ada@example.com",
     "reason": "the model is wrong",
 }
+OPENED = {**QUEUE, "breaker_state": {"state": "open", "reopens_at": "2027-03-14T09:00:00Z", "trips": 0}}
 PAUSED = {**QUEUE, "paused": {"at": AT, "until": None, "by": "ada@example.com", "reason": "the printer burns"}}
 
 
@@ -74,7 +77,7 @@ class Queues(Endpoint):
     def get(self, request: Request, project: UUID) -> Response:
         self.reach(reach.projects(self.caller), pk=project)
         pager = Pager(request, within=project)
-        found = pager.rows(Queue.objects.filter(project_id=project))
+        found = pager.rows(selectors.with_breaker(Queue.objects.filter(project_id=project)))
         return Response(pager.answer(found, shown, lambda row: row.pk))
 
     @tells(
@@ -82,7 +85,12 @@ class Queues(Endpoint):
         ask=bodies.NewQueue,
         answer=bodies.QueueAnswer,
         status=201,
-        asks={"name": "thumbnails", "retry_policy": "patient", "aging_seconds": 60},
+        asks={
+            "name": "thumbnails",
+            "retry_policy": "patient",
+            "aging_seconds": 60,
+            "breaker": {"window": 20, "trip": 10, "cooldown_seconds": 60},
+        },
         example=QUEUE,
         keyed=True,
     )
@@ -107,7 +115,7 @@ class OneQueue(Endpoint):
 
     @tells("Show a queue", answer=bodies.QueueAnswer, example=QUEUE)
     def get(self, request: Request, queue: UUID) -> Response:
-        return Response(shown(self.reach(selectors.queues(self.caller), pk=queue)))
+        return Response(shown(self.reach(selectors.with_breaker(selectors.queues(self.caller)), pk=queue)))
 
     @tells(
         "Change a queue",

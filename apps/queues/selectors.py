@@ -1,16 +1,19 @@
 """Reads of queues and retry policies."""
 
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Case, F, OuterRef, Q, QuerySet, When
+from django.db.models import Case, F, FilteredRelation, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from apps.accounts.models import Project
 from apps.accounts.selectors import Caller, reach, reachable
-from apps.queues.models import PausedType, Queue, RetryPolicy
+from apps.queues.models import BreakerState, PausedType, Queue, RetryPolicy
 
+BREAKER_FACTS = ("breaker", "reopens_at", "trips", "probe_job")
 DEPTH_BELIEVED = timedelta(minutes=1)  # with no scheduler left to measure, a queue that was full must not stay so
 
 
@@ -24,6 +27,35 @@ def with_depth(rows: QuerySet[Queue]) -> QuerySet[Queue]:
     """Each with its `cached_depth`, in the same statement; None where nobody has measured it lately."""
     fresh = When(depth__measured_at__gt=Now() - DEPTH_BELIEVED, then=F("depth__queued"))
     return rows.annotate(cached_depth=Case(fresh))
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerNow:
+    """Whether a queue's breaker lets jobs through, and since how many trips it does not."""
+
+    state: BreakerState = BreakerState.CLOSED
+    reopens_at: datetime | None = None  # when an open one lets a job try
+    trips: int = 0
+    probe_job: UUID | None = None  # the one that tries
+
+    @property
+    def is_closed(self) -> bool:
+        return self.state == BreakerState.CLOSED
+
+
+def with_breaker(rows: QuerySet[Queue]) -> QuerySet[Queue]:
+    """Each with what `breaker_now` needs, in the same statement."""
+    first = FilteredRelation("gates", condition=Q(gates__shard=0))
+    facts = {f"gate_{name}": F(f"first__{name}") for name in BREAKER_FACTS}
+    return rows.annotate(first=first).annotate(**facts)
+
+
+def breaker_now(queue: Queue) -> BreakerNow:
+    """The state of a queue's breaker; one more statement where the queue was not read `with_breaker`."""
+    read: Any = queue if "gate_breaker" in vars(queue) else with_breaker(Queue.objects.filter(pk=queue.pk)).first()
+    if read is None or read.gate_breaker is None:
+        return BreakerNow()
+    return BreakerNow(BreakerState(read.gate_breaker), read.gate_reopens_at, read.gate_trips, read.gate_probe_job)
 
 
 def projects_with_queues(caller: Caller) -> QuerySet[Project]:

@@ -7,11 +7,64 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Slug, Text, Whole
-from apps.queues.models import AGING_MAX, CAP_MAX, DEPTH_MAX, RATE_MAX, RATE_MIN, WEIGHT_MAX, Curve, Queue, RetryPolicy
+from apps.queues.models import (
+    AGING_MAX,
+    CAP_MAX,
+    COOLDOWN_MAX,
+    DEPTH_MAX,
+    RATE_MAX,
+    RATE_MIN,
+    SHARE_MIN,
+    WEIGHT_MAX,
+    WINDOW_MAX,
+    BreakerState,
+    Curve,
+    Queue,
+    RetryPolicy,
+)
+from apps.queues.selectors import breaker_now
 
 DAYS_MAX = 3650
 DELAY_MAX_MS = 10**12
 TIMEOUT_MAX_MS = 30 * 86_400_000
+
+
+class Breaker(Body):
+    """When a queue's breaker opens, and for how long; its state is `breaker_state`."""
+
+    where = "#/breaker/"
+
+    window = Whole(min_value=1, max_value=WINDOW_MAX, help_text="Outcomes looked at: the last jobs of it that ran.")
+    trip = Whole(
+        min_value=1,
+        max_value=WINDOW_MAX,
+        required=False,
+        allow_null=True,
+        help_text="Failures among them that open it.",
+    )
+    share = Number(
+        min_value=SHARE_MIN,
+        max_value=1,
+        required=False,
+        allow_null=True,
+        help_text="Or: the share of failures that opens it, once the window is full. One of both at least.",
+    )
+    cooldown_seconds = Whole(
+        min_value=1,
+        max_value=COOLDOWN_MAX,
+        help_text="After so long one job may try; after each that fails, twice as long, up to an hour.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        trip, share = attrs.get("trip"), attrs.get("share")
+        if trip is None and share is None:
+            raise serializers.ValidationError({"trip": "Say how many failures open it, or which share."})
+        if trip is not None and trip > attrs["window"]:
+            raise serializers.ValidationError({"trip": f"The window holds {attrs['window']} outcomes."})
+        return attrs
+
+
+BREAKER = ("window", "trip", "share", "cooldown_seconds")
 
 
 class QueueFields(Body):
@@ -81,6 +134,14 @@ class QueueFields(Body):
         required=False,
         help_text="Its share of a worker's slots among the queues that have work; 1 unless said.",
     )
+    breaker = Breaker(required=False, allow_null=True, help_text="null: none. An open one closes when it is taken off.")
+
+    def checked(self) -> dict[str, Any]:
+        fields = super().checked()
+        if "breaker" in fields:
+            rules = fields.pop("breaker") or {}
+            fields |= {f"breaker_{name}": rules.get(name) for name in BREAKER}
+        return fields
 
 
 class NewQueue(QueueFields):
@@ -94,6 +155,15 @@ class ChangeQueue(QueueFields):
 class Pause(Body):
     reason = Text(max_length=255, required=False, allow_blank=True)
     until = Moment(required=False, allow_null=True, help_text="When it resumes by itself.")
+
+
+class SetBreaker(Body):
+    state = Pick([(one.value, one.label) for one in (BreakerState.OPEN, BreakerState.CLOSED)])
+    until = Moment(
+        required=False,
+        allow_null=True,
+        help_text="When a job may try; only with open. Else: its cooldown, or a minute.",
+    )
 
 
 class PolicyFields(Body):
@@ -151,6 +221,19 @@ class PausedTypeAnswer(serializers.Serializer[Any]):
     reason = serializers.CharField(source="pause_reason", allow_blank=True)
 
 
+class BreakerAnswer(serializers.Serializer[Any]):
+    window = serializers.IntegerField()
+    trip = serializers.IntegerField(allow_null=True)
+    share = serializers.FloatField(allow_null=True)
+    cooldown_seconds = serializers.IntegerField()
+
+
+class BreakerStateAnswer(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(BreakerState.choices)
+    reopens_at = serializers.DateTimeField(allow_null=True, help_text="When a job may try.")
+    trips = serializers.IntegerField(help_text="How often it opened by itself since it was closed.")
+
+
 class QueueAnswer(serializers.Serializer[Queue]):
     id = serializers.UUIDField()
     project = serializers.UUIDField(source="project_id")
@@ -169,6 +252,8 @@ class QueueAnswer(serializers.Serializer[Queue]):
     max_depth = serializers.IntegerField(allow_null=True)
     max_per_key = serializers.IntegerField(allow_null=True)
     weight = serializers.IntegerField()
+    breaker = serializers.SerializerMethodField()
+    breaker_state = serializers.SerializerMethodField()
     paused = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
 
@@ -184,6 +269,15 @@ class QueueAnswer(serializers.Serializer[Queue]):
             "reason": queue.pause_reason,
         }
         return PausedAnswer(told).data
+
+    @extend_schema_field(BreakerAnswer(allow_null=True))
+    def get_breaker(self, queue: Queue) -> dict[str, Any] | None:
+        rules = {name: getattr(queue, f"breaker_{name}") for name in BREAKER}
+        return BreakerAnswer(rules).data if queue.breaker_window is not None else None
+
+    @extend_schema_field(BreakerStateAnswer)
+    def get_breaker_state(self, queue: Queue) -> dict[str, Any]:
+        return BreakerStateAnswer(breaker_now(queue)).data
 
 
 class PolicyAnswer(serializers.Serializer[RetryPolicy]):

@@ -124,6 +124,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("queue", "DELETE"): Ask(lambda w: f"queues/{w.idle_queue}", status=204),
     ("queue-pause", "POST"): Ask(lambda w: f"queues/{w.queue}/pause", lambda: {"reason": "x"}),
     ("queue-resume", "POST"): Ask(lambda w: f"queues/{w.queue}/resume"),
+    ("queue-breaker", "POST"): Ask(lambda w: f"queues/{w.queue}/breaker", lambda: {"state": "open"}),
     ("project-paused-types", "GET"): Ask(lambda w: f"projects/{w.project}/paused-types"),
     ("project-type-pause", "POST"): Ask(lambda w: f"projects/{w.project}/types/noop/pause", lambda: {"reason": "x"}),
     ("project-type-resume", "POST"): Ask(lambda w: f"projects/{w.project}/types/noop/resume"),

@@ -47,6 +47,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "queue": {"GET": VIEW, "PATCH": ADMIN, "DELETE": ADMIN},
     "queue-pause": {"POST": OPERATE},
     "queue-resume": {"POST": OPERATE},
+    "queue-breaker": {"POST": OPERATE},
     "project-paused-types": {"GET": VIEW},
     "project-type-pause": {"POST": OPERATE},
     "project-type-resume": {"POST": OPERATE},

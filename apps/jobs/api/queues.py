@@ -13,7 +13,7 @@ from apps.jobs.api import examples
 from apps.jobs.serializers import answers, bodies
 from apps.queues import api as queues
 from apps.queues import selectors
-from apps.queues.serializers import QueueAnswer
+from apps.queues.serializers import QueueAnswer, SetBreaker
 
 
 class OneQueue(queues.OneQueue):
@@ -33,6 +33,23 @@ class ResumeQueue(Endpoint):
         found = self.reach(selectors.queues(self.caller), pk=queue)
         self.body(bodies.Nothing)
         return Response(queues.shown(services.resume_queue(queue=found, actor=self.actor)))
+
+
+class QueueBreaker(Endpoint):
+    route = "queue-breaker"
+
+    @tells(
+        "Open or close a queue's breaker",
+        ask=SetBreaker,
+        answer=QueueAnswer,
+        asks={"state": "open", "until": "2027-03-14T09:00:00Z"},
+        example=queues.OPENED,
+    )
+    def post(self, request: Request, queue: UUID) -> Response:
+        """Open: no claim that begins after the answer takes a job of it; at its end one job at a time may try, and the
+        first that succeeds closes it. Closed: failures are counted anew."""
+        found = self.reach(selectors.queues(self.caller), pk=queue)
+        return Response(queues.shown(services.set_breaker(queue=found, actor=self.actor, **self.body(SetBreaker))))
 
 
 class ResumeType(Endpoint):

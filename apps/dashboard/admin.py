@@ -19,7 +19,9 @@ from apps.dashboard.selectors.overview import is_paused, names_of, unknown_types
 from apps.dashboard.templatetags.fencepost import capped, span
 from apps.jobs import services as jobs
 from apps.queues import services
-from apps.queues.models import Queue
+from apps.queues.models import BreakerState, Queue
+from apps.queues.selectors import breaker_now, with_breaker
+from apps.queues.services import breakers
 
 READ_ONLY = ("created_at", "paused_at", "paused_until", "paused_by", "pause_reason")
 
@@ -37,14 +39,15 @@ class QueueConsole(Console):
     list_select_related = ("project__organization",)
     search_fields = ("name", "project__slug", "project__organization__slug")
     ordering = ("project__organization__name", "project__name", "name")
-    actions = ("pause_all", "pause_because", "resume_all", "purge_all")
-    row_buttons = ("pause", "resume")
+    actions = ("pause_all", "pause_because", "resume_all", "open_breakers", "close_breakers", "purge_all")
+    row_buttons = ("pause", "resume", "close_breaker")
     readonly_fields = READ_ONLY
     autocomplete_fields = ("project", "retry_policy")
     fieldsets = (
         (None, {"fields": ("project", "name", "retry_policy", "allowed_types", "hide_payloads_below")}),
         ("Order and time", {"fields": ("default_priority", "aging_seconds", "weight", "timeout_ms")}),
         ("Limits", {"fields": ("max_concurrency", "shards", "rate_per_second", "burst", "max_depth", "max_per_key")}),
+        ("Breaker", {"fields": breakers.FIELDS}),
         ("Kept for", {"fields": ("retention_days", "dead_letter_retention_days")}),
         ("Pause", {"fields": READ_ONLY}),
     )
@@ -66,6 +69,9 @@ class QueueConsole(Console):
         else:
             obj.__dict__.update(services.create(actor=actor_of(request), **fields).__dict__)
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Queue]:
+        return with_breaker(super().get_queryset(request))
+
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         """Count for the page's queues in one statement."""
         page = super().get_changelist_instance(request)
@@ -83,9 +89,11 @@ class QueueConsole(Console):
         letters = "".join(word[0] for word in whose.split()[:2])
         return [queue.name, f"{whose} / {queue.project.name}", letters]
 
-    @display(description="State", label={"paused": "warning", "active": "success"})
+    @display(description="State", label={"paused": "warning", "active": "success", "breaker open": "danger"})
     def state(self, queue: Queue) -> str:
-        return "paused" if is_paused(queue) else "active"
+        if is_paused(queue):
+            return "paused"
+        return "active" if breaker_now(queue).is_closed else "breaker open"
 
     @display(description="Waiting")
     def waiting(self, queue: Any) -> str:
@@ -111,7 +119,8 @@ class QueueConsole(Console):
     @display(description="")
     def buttons(self, queue: Queue) -> SafeString:
         offer = ("resume", "Resume", "play_arrow") if is_paused(queue) else ("pause", "Pause", "pause")
-        return self.forms(queue, [offer])
+        shut = [] if breaker_now(queue).is_closed else [("close_breaker", "Close breaker", "power")]
+        return self.forms(queue, [offer, *shut])
 
     def pause(self, request: HttpRequest, queue: Queue, **asked: Any) -> str:
         services.pause(queue=queue, actor=actor_of(request), **asked)
@@ -120,6 +129,24 @@ class QueueConsole(Console):
     def resume(self, request: HttpRequest, queue: Queue) -> str:
         jobs.resume_queue(queue=queue, actor=actor_of(request))
         return f"{queue.name} goes on."
+
+    def open_breaker(self, request: HttpRequest, queue: Queue) -> str:
+        jobs.set_breaker(queue=queue, actor=actor_of(request), state=BreakerState.OPEN)
+        return f"The breaker of {queue.name} is open; what runs goes on to its end."
+
+    def close_breaker(self, request: HttpRequest, queue: Queue) -> str:
+        jobs.set_breaker(queue=queue, actor=actor_of(request), state=BreakerState.CLOSED)
+        return f"The breaker of {queue.name} is closed, and failures are counted anew."
+
+    @admin.action(description="Open the breaker", permissions=["act"])
+    def open_breakers(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        for queue in queryset:
+            self.attempt(request, lambda queue=queue: self.open_breaker(request, queue))  # type: ignore[misc]
+
+    @admin.action(description="Close the breaker", permissions=["act"])
+    def close_breakers(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:
+        for queue in queryset:
+            self.attempt(request, lambda queue=queue: self.close_breaker(request, queue))  # type: ignore[misc]
 
     @admin.action(description="Pause", permissions=["act"])
     def pause_all(self, request: HttpRequest, queryset: QuerySet[Queue]) -> None:

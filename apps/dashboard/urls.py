@@ -25,6 +25,7 @@ urlpatterns = [
     path("queues/<uuid:queue_id>/types/resume", order.resume_type, name="resume_type"),
     path("queues/<uuid:queue_id>/pause", queues.pause, name="pause"),
     path("queues/<uuid:queue_id>/resume", queues.resume, name="resume"),
+    path("queues/<uuid:queue_id>/breaker", queues.breaker, name="breaker"),
     path("queues/<uuid:queue_id>/purge", queues.purge, name="purge"),
     path("queues/<uuid:queue_id>/replay", queues.replay, name="replay_queue"),
     path("workers", lists.workers, name="workers"),

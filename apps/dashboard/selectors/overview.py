@@ -11,7 +11,8 @@ from apps.accounts.models import Project
 from apps.dashboard.engine.queue_counts import CAP, Counts, queue_counts
 from apps.dashboard.selectors.fleet import Fleet, fleet
 from apps.jobs.engine.unannounced import Unannounced, unannounced
-from apps.queues.models import Queue
+from apps.queues.models import BreakerState, Queue
+from apps.queues.selectors import BreakerNow, breaker_now, with_breaker
 
 LATE = timedelta(minutes=5)  # how long the oldest may wait before the queue is called late
 DEPLOYING = timedelta(seconds=30)  # how long a type may wait for a worker that knows it, before that is said aloud
@@ -24,13 +25,14 @@ class Line:
 
     queue: Queue
     counts: Counts
-    health: str  # moving, idle, paused, late, stuck
+    health: str  # moving, idle, paused, tripped, late, stuck
     why: str
     unknown: list[Unannounced] = field(default_factory=list)  # types that wait and no live worker knows
+    breaker: BreakerNow = field(default_factory=BreakerNow)
 
     @property
     def needs_a_look(self) -> bool:
-        return self.health in ("late", "stuck")
+        return self.health in ("tripped", "late", "stuck")
 
     @property
     def is_paused(self) -> bool:
@@ -83,7 +85,7 @@ class Overview:
 
 def overview(project: Project) -> Overview:
     """Count and judge every queue of a project."""
-    queues = list(Queue.objects.filter(project=project).select_related("retry_policy").order_by("name"))
+    queues = list(with_breaker(Queue.objects.filter(project=project)).select_related("retry_policy").order_by("name"))
     return _judge(project, queues)
 
 
@@ -111,14 +113,24 @@ def unknown_types(held: list[Counts]) -> dict[UUID, list[Unannounced]]:
 
 
 def _line(queue: Queue, counts: Counts, workers: Fleet, unknown: list[Unannounced]) -> Line:
-    return Line(queue, counts, *_health(queue, counts, workers, unknown), unknown)
+    breaker = breaker_now(queue)
+    held_up = _held_up(queue, breaker)
+    return Line(queue, counts, *(held_up or _health(queue, counts, workers, unknown)), unknown, breaker)
 
 
-def _health(queue: Queue, counts: Counts, workers: Fleet, unknown: list[Unannounced]) -> tuple[str, str]:
+def _held_up(queue: Queue, breaker: BreakerNow) -> tuple[str, str] | None:
     if is_paused(queue):
         return "paused", " · ".join(
             filter(None, [f"by {queue.paused_by}" if queue.paused_by else "", queue.pause_reason])
         )
+    if breaker.is_closed:
+        return None
+    if breaker.state == BreakerState.HALF_OPEN:
+        return "tripped", "its breaker lets one job at a time try"
+    return "tripped", "its breaker is open: " + ("too many jobs failed" if breaker.trips else "somebody opened it")
+
+
+def _health(queue: Queue, counts: Counts, workers: Fleet, unknown: list[Unannounced]) -> tuple[str, str]:
     if counts.waiting and not workers.serves(queue.pk):
         return "stuck", "no live worker serves this queue"
     if unknown and _age(unknown[0].oldest_at) > DEPLOYING:

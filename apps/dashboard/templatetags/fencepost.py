@@ -38,6 +38,7 @@ STATES = {
     # queues
     "moving": ("moving", "good"),
     "idle": ("idle", "quiet"),
+    "tripped": ("breaker open", "bad"),
     "late": ("late", "warn"),
     "stuck": ("stuck", "bad"),
     # workers

@@ -14,12 +14,17 @@ from apps.dashboard.selectors.listing import dead_letters, next_up, running
 from apps.dashboard.selectors.overview import line_of
 from apps.dashboard.views.order import reason, until
 from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
+from apps.errors import BadInput
 from apps.jobs import services as jobs
 from apps.queues import services as queues
 from apps.queues.selectors import paused_types
 
 PREVIEW = 10  # jobs shown of each kind
 REPLAYED_AT_ONCE = 100
+WAYS = {
+    "open": "The breaker of {name} is open; what runs goes on to its end.",
+    "closed": "The breaker of {name} is closed, and failures are counted anew.",
+}
 
 
 @require_GET
@@ -64,6 +69,27 @@ def resume(request: HttpRequest, queue_id: UUID) -> HttpResponse:
     seat.demand(Role.MEMBER)
     attempted(request, lambda: jobs.resume_queue(queue=one, actor=actor(request)), f"{one.name} goes on.")
     return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
+
+
+@require_POST
+@page
+def breaker(request: HttpRequest, queue_id: UUID) -> HttpResponse:
+    request = cast("Request", request)
+    one, seat = queue_seat(request.user, queue_id)
+    seat.demand(Role.MEMBER)
+    way = request.POST.get("state", "")
+    attempted(
+        request,
+        lambda: jobs.set_breaker(queue=one, actor=actor(request), state=_way(way), until=until(request)),
+        WAYS.get(way, "").format(name=one.name),
+    )
+    return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))
+
+
+def _way(asked: str) -> str:
+    if asked not in WAYS:
+        raise BadInput(f"A breaker is {' or '.join(WAYS)}.")
+    return asked
 
 
 @require_POST

@@ -28,7 +28,7 @@ from tests.processes import Process, effects, final, until, worker
 pytestmark = pytest.mark.chaos
 
 SHORT = os.environ.get("SHORT") == "1"
-WORKERS, RATE, BURST, SECONDS = (3, 10.0, 5, 20) if SHORT else (8, 10 / 60, 10, 600)
+WORKERS, RATE, BURST, SECONDS = (3, 10.0, 5, 10) if SHORT else (8, 10 / 60, 10, 600)
 LATE = 1.0  # seconds by which a start may be written down later than it was admitted
 QUEUED = 1_000 if SHORT else 20_000
 FLAGS = ("--poll-interval", "0.5", "--lease", "15", "--processes", "0", "--concurrency", "4")
@@ -103,7 +103,7 @@ def test_in_every_stretch_of_time_no_more_start_than_the_burst_and_the_rate(
 
 def test_a_rate_that_is_changed_holds_from_then_on(own_database, tmp_path, queue):
     queues.update(queue=queue, actor=SYSTEM, rate_per_second=10, burst=1)
-    seconds, changed = 5.0, []
+    seconds, changed = 4.0, []
     with workers(own_database, tmp_path, 2):
         submit(queue, 2_000)
         for rate in (10, 1, 100):

@@ -20,7 +20,9 @@ from django.core.management import call_command
 from apps.audit.record import SYSTEM
 from apps.jobs import services
 from apps.jobs.models import Attempt, Job
+from apps.jobs.selectors import find
 from apps.jobs.states import JobState
+from apps.queues.models import Gate
 from apps.queues.services import queues
 from tests.processes import until
 from tests.trouble import servers
@@ -29,6 +31,7 @@ from tests.trouble.conftest import SHORT, Hand, Site, start
 pytestmark = pytest.mark.chaos
 
 JOBS, WORKERS, ROUNDS = (150, 3, 1) if SHORT else (10_000, 8, 10)
+SCHEDULERS = 2  # of the workers: all of them would need more connections than the server has
 LONG_SECONDS = 2.0  # of a job that is to be running when the fault comes
 CALM = (0.5, 1.5) if SHORT else (4.0, 12.0)  # seconds between two faults
 BUDGET = {"max_attempts": 100, "max_losses": 100}  # no job is to end by bad luck
@@ -60,9 +63,10 @@ class Stage:
     jobs: int = 0
 
     def open(self, number: int) -> None:
-        self.hands[number] = start(
-            self.site, self.folder, "--processes", "0", "--concurrency", "2", name=f"capped{number}", WITNESS=self.url
-        )
+        flags: tuple[str, ...] = ("--processes", "0", "--concurrency", "2")
+        if number >= SCHEDULERS:
+            flags += ("--no-scheduler",)
+        self.hands[number] = start(self.site, self.folder, *flags, name=f"capped{number}", WITNESS=self.url)
 
     def submit(self, jobs: int, *, seconds: float = 0, priority: int = 0) -> list[UUID]:
         job = {"type": "effect.witnessed", "payload": {"seconds": seconds}, "priority": priority, **BUDGET}
@@ -81,7 +85,7 @@ class Stage:
                 found[:] = [(hand, n) for n, hand in self.hands.items() if hand.process.popen.pid in pids]
                 return bool(found)
 
-            until(look, within=60)
+            until(look, within=60, what=lambda: (find(job).state, list(Gate.objects.values())))
         return *found[0], job
 
 

@@ -94,6 +94,12 @@ def test_it_prints_its_figures_and_drops_its_database(server, what):
     assert databases(server, process.pid) == []
 
 
+def test_who_enqueues_waits_for_nobody_to_notify():
+    """Case H21: a notification inside the transaction lets 63 of the 64 wait for the lock of the one."""
+    out, err = start("listeners", "--rounds", "1", "--seconds", "3", "--json").communicate(timeout=180)
+    assert max(json.loads(out)["settings"]["most_waiting_to_notify"]) <= 2, err
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_it_drops_its_database_and_ends_its_worker_when_it_is_interrupted(server, ending):
     process = start("latency", "--jobs", "100000", "--json")

@@ -114,8 +114,8 @@ def test_a_rate_that_is_changed_holds_from_then_on(own_database, tmp_path, queue
     for (rate, since), to in zip(changed, [at for _, at in changed[1:]] + [ended], strict=True):
         within = sum(since + LATE <= start < to for start in seen)
         assert within <= 1 + rate * (to - since), rate
-        # One job a claim is taken of a burst of one: how fast that goes is the machine's affair.
-        assert within >= min(0.9 * rate * (to - since - LATE) - 1, 30), rate
+        # A bucket of one is full after a tenth of a second: what a busy machine takes too late is not made up for.
+        assert within >= min(0.5 * rate * (to - since - LATE) - 1, 20), rate
 
 
 def test_each_start_spends_a_token_and_nothing_else_does(own_database, tmp_path, queue):

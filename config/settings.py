@@ -268,6 +268,7 @@ POLL_ONLY = env.bool("POLL_ONLY", default=False)  # do not LISTEN: for transacti
 HEALTH_FILE = env.str("HEALTH_FILE", default="")  # a worker writes it each second while it is live
 HEALTH_PORT = env.int("HEALTH_PORT", default=0)  # where a worker answers GET /livez and /readyz; 0 is nowhere
 HEALTH_SECONDS = env.float("HEALTH_SECONDS", default=30.0)  # without progress, until a worker counts as stuck
+CRON_GRACE_SECONDS = env.float("CRON_GRACE_SECONDS", default=300.0)  # how late a tick of a schedule may still fire
 BURST = env.bool("BURST", default=False)  # end when the queues are empty
 JOB_RETRY_INTERVALS = env.list("JOB_RETRY_INTERVALS", cast=int, default=[])  # delays of the default policy, seconds
 

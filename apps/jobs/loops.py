@@ -17,7 +17,9 @@ from apps.handlers import Loop
 from apps.jobs import services
 from apps.jobs.engine import prune
 from apps.jobs.engine.admit import START, Key, admit, admit_due, batches
+from apps.jobs.engine.cron import next_tick
 from apps.jobs.engine.depth import depth
+from apps.jobs.engine.late import LIMIT as LATE_LIMIT
 from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.outcomes import Watch
 from apps.jobs.engine.partition import partition
@@ -32,13 +34,14 @@ from apps.jobs.engine.rerank import rerank_statement
 from apps.jobs.engine.server import server
 from apps.jobs.engine.wake import PROMOTER, payload, wake_statement
 from apps.jobs.engine.wake_left import wake_left
+from apps.jobs.services.ticks import BATCH as CRON_LIMIT
 from apps.queues.engine.rerank import rerank_due, rerank_settle
 
 log = structlog.get_logger("fencepost.loops")
 
 type Connection = psycopg.AsyncConnection[Any]
 
-PROMOTE_SECONDS = 1.0
+PROMOTE_SECONDS, CRON_SECONDS = 1.0, 1.0
 REAP_SECONDS, REAP_SOONEST = 2.0, 0.25
 AWAY_SECONDS = 1.0  # without touch: what is shorter is no outage for any lease
 OUTAGES = 1000  # that are remembered
@@ -62,6 +65,15 @@ async def promote_due(connection: Connection) -> float:
         return 0.0
     due = await next_due.on(connection)
     return max(due[0], 0.0) if due else PROMOTE_SECONDS
+
+
+def fire_schedules() -> float:
+    """Fire the schedules that are due, and judge deadlines; sleep until the next tick, at most a second."""
+    fired, judged = services.fire_due(), services.judge_deadlines()
+    if fired >= CRON_LIMIT or judged >= LATE_LIMIT:
+        return 0.0
+    [due] = next_tick() or [CRON_SECONDS]
+    return due if due > 0 else CRON_SECONDS  # what is due still is somebody else's, or waits for a lock
 
 
 class Reaper:
@@ -215,13 +227,15 @@ def cut_days() -> None:
 
 
 def discard_old() -> float:
-    """Discard dead letters past their retention, and forget sessions of long ago."""
+    """Discard dead letters past their retention, and forget sessions and ticks of long ago."""
     prune.prune_sessions()
+    prune.prune_ticks()
     return 0.0 if prune.prune_dead() >= prune.LIMIT else JANITOR_SECONDS
 
 
 LOOPS = [
     Loop("promote", promote_due, seconds=PROMOTE_SECONDS, channel=PROMOTER),
+    Loop("cron", fire_schedules, seconds=CRON_SECONDS),
     Loop("reap", reap_silent, seconds=REAP_SECONDS),
     Loop("keys", let_keys_through, seconds=KEYS_LONGEST),
     Loop("gates", open_new_gates, seconds=GATES_SECONDS),

@@ -76,6 +76,30 @@ class Outcome(TextChoices):
     CANCELLED = "cancelled"
 
 
+class Overlap(TextChoices):
+    """What becomes of a tick while the job of the one before has not ended."""
+
+    SKIP = "skip"
+    QUEUE = "queue"  # its job waits for that one's end
+    CANCEL_RUNNING = "cancel_running"  # that one is cancelled; its job waits for the end
+
+
+class CatchUp(TextChoices):
+    """What becomes of ticks that no scheduler was there for."""
+
+    SKIP = "skip"
+    FIRE_ONCE = "fire_once"
+    FIRE_ALL = "fire_all"  # the last catchup_max of them
+
+
+class TickOutcome(TextChoices):
+    """What became of one expected firing of a schedule."""
+
+    FIRED = "fired"  # a job was made
+    SKIPPED = "skipped"  # somebody saw to it and made none: `why` says the reason
+    MISSED = "missed"  # nobody was there in time
+
+
 class Reason(TextChoices):
     """Why a job ended, when it did not complete."""
 

@@ -9,6 +9,7 @@ MAY_SCAN = {
     "jobs/engine/prune_groups.sql": "once an hour, over batches and workflows",
     "jobs/engine/prune_sessions.sql": "once a minute, over sessions",
     "jobs/engine/prune_shelves.sql": "once an hour and day",
+    "jobs/engine/prune_ticks.sql": "once a minute, over schedules; of their ticks the oldest",
     "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
     "jobs/engine/why.sql": "read by people, of one job; over sessions alone, as tested below",
 }
@@ -21,4 +22,6 @@ NOT_HERE = {
     "jobs/engine/admit_turn.sql": "reads no table",
     "jobs/engine/server.sql": "reads no table",
     "jobs/engine/claim_turn.sql": "reads no table",
+    "jobs/engine/cron_patience.sql": "reads no table",
+    "jobs/engine/zones.sql": "reads no table",
 }

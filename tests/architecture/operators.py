@@ -5,8 +5,11 @@ from uuid import UUID
 
 from django.db import connection
 
+from apps.jobs import services
+from apps.jobs.engine import prune
 from apps.jobs.engine.admit import START, admit, admit_due
 from apps.jobs.engine.cancel import cancel
+from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.move import move
@@ -52,6 +55,7 @@ def steer(queue: Any) -> None:
     walked = admit_due(queue_id=START[0], key=START[1], limit=5)
     assert admit(keys=[(one.queue_id, one.key) for one in walked])
     _trip(queue)
+    _tick()
 
 
 def _trip(queue: Any) -> None:
@@ -71,3 +75,12 @@ def _trip(queue: Any) -> None:
         )
     assert [one.queue_id for one in Watch().look()] == [failed]
     assert [one.outcome for one in probes()[1]] == ["success"]
+
+
+def _tick() -> None:
+    """Schedules fire; deadlines are judged; old ticks are forgotten."""
+    assert services.fire_due(limit=10) == 10
+    assert due(limit=1, only=seeded("schedule", 1))
+    assert next_tick()
+    assert services.judge_deadlines()
+    prune.prune_ticks()

@@ -62,6 +62,21 @@ INSERT INTO jobs_progress (job_id, stage, done, note, at) SELECT md5('live' || n
 
 INSERT INTO jobs_batch (id, project_id, size, created_at) SELECT md5('batch' || n)::uuid, %(project)s, 1, now() FROM generate_series(0, 700) AS n;
 
+INSERT INTO jobs_schedule (
+    id, queue_id, name, cron_expr, timezone, job_type, payload, overlap_policy, catchup_policy, catchup_max, jitter_seconds,
+    paused_by, pause_reason, trouble, created_at, paused_at, next_run_at
+)
+SELECT
+    md5('schedule' || n)::uuid, md5('queue' || (n %% 100 + 1))::uuid, 'seeded-' || n, '* * * * *', 'UTC', 'ping', '{}', 'skip', 'skip', 10, 0,
+    '', '', '', now(), CASE WHEN n %% 10 = 0 THEN now() END, now() + (n - 50) * interval '1 min'
+FROM generate_series(1, 5000) AS n;
+
+INSERT INTO jobs_tick (schedule_id, scheduled_for, outcome, why, job_id, deadline_at, late)
+SELECT
+    md5('schedule' || (n %% 5000 + 1))::uuid, now() - n * interval '1 min', 'fired', '', md5('shelved' || n)::uuid,
+    CASE WHEN n %% 2 = 0 THEN now() - (n - 50) * interval '1 min' END, CASE WHEN n > 100 THEN FALSE END
+FROM generate_series(1, 30000) AS n;
+
 INSERT INTO audit_outbox (project_id, kind, job_ids)
 SELECT %(project)s, 'job.started', ARRAY[gen_random_uuid()] FROM generate_series(1, 5000);
 

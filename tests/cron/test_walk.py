@@ -51,7 +51,7 @@ def test_the_latest_are_the_last_of_all(one, place, most):
     assume(one.ever())
     where, start = ZoneInfo(name), end - timedelta(days=3)
     some = latest(parse(one.text), where, since=start, upto=end, most=most)
-    assert some == answers(one, where, start - timedelta(seconds=1), end)[-most:]
+    assert some == answers(one, where, start, end)[-most:]
 
 
 @QUICK
@@ -87,7 +87,9 @@ def test_ten_years_of_every_minute(name):
     where = ZoneInfo(name)
     start, end = YEARS
     for one, found in zip(every, walk(every, where, start, end), strict=True):
-        assert answers(one, where, start, end) == found
+        said = answers(one, where, start, end)
+        assert sorted(set(said) ^ set(found))[:5] == []  # a diff of a million takes for ever
+        assert said == sorted(said)
 
 
 @pytest.mark.chaos

@@ -45,11 +45,11 @@ def fires(cron: Cron, where: ZoneInfo, moment: datetime) -> Iterator[datetime]:
 
 
 def latest(cron: Cron, where: ZoneInfo, *, since: datetime, upto: datetime, most: int) -> list[datetime]:
-    """The last so many moments from `since` to `upto`, in order, without walking all that may lie between."""
+    """The last so many moments later than `since`, up to `upto`, in order, without walking all that may lie between."""
     width = HOUR
     while True:
         start = max(since, upto - width)
-        found = list(takewhile(lambda at: at <= upto, fires(cron, where, start - SECOND)))
+        found = list(takewhile(lambda at: at <= upto, fires(cron, where, start)))
         if len(found) >= most or start == since:
             return found[-most:]
         width *= 4

@@ -45,6 +45,7 @@ class NewJob:
     concurrency_key: str | None = None
     labels: str | None = None
     requires_approval: bool = False
+    schedule_id: UUID | None = None  # the schedule that makes it
 
 
 class Enqueued(NamedTuple):
@@ -169,6 +170,7 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "concurrency_keys": column([job.concurrency_key for job in jobs]),
         "labels": column([job.labels for job in jobs]),
         "approvals": column([job.requires_approval or None for job in jobs]),
+        "schedules": column([job.schedule_id for job in jobs]),
         "snoozes": SNOOZES,
         "default_attempts": _default_attempts(),
     }
@@ -191,6 +193,7 @@ def _values(job: NewJob) -> dict[str, object]:
         "concurrency_key": job.concurrency_key,
         "labels": job.labels,
         "approval": job.requires_approval,
+        "schedule_id": job.schedule_id,
         "snoozes": SNOOZES,
         "default_attempts": _default_attempts(),
     }

@@ -11,10 +11,11 @@ asked AS MATERIALIZED (
         %(priorities)s::smallint [], %(run_ats)s::timestamptz [], %(delays_ms)s::bigint [],
         %(timeouts_ms)s::bigint [], %(policies)s::uuid [], %(max_attempts)s::smallint [],
         %(max_losses)s::smallint [], %(pendings)s::integer [], %(on_failures)s::text [],
-        %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean [], %(concurrency_keys)s::text []
+        %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean [], %(concurrency_keys)s::text [],
+        %(schedules)s::uuid []
     ) WITH ORDINALITY AS u (
         id, queue_id, type, payload, priority, run_at, delay_ms, timeout_ms, retry_policy_id, max_attempts,
-        max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, concurrency_key, place
+        max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, concurrency_key, schedule_id, place
     )
 ),
 
@@ -35,7 +36,7 @@ placed AS (
     INSERT INTO jobs_job_live (
         id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
         retry_policy_id, max_attempts, max_losses, max_snoozes, pending, on_parent_failure, unique_key,
-        labels, requires_approval, batch_id, submitted_by, request_id, concurrency_key, key_full, state
+        labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, key_full, state
     )
     SELECT
         timed.id,
@@ -64,6 +65,7 @@ placed AS (
         timed.unique_key,
         timed.labels::jsonb,
         coalesce(timed.requires_approval, FALSE),
+        timed.schedule_id,
         %(batch_id)s::uuid,
         %(submitted_by)s::uuid,
         %(request_id)s::text,

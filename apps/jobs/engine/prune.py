@@ -30,6 +30,7 @@ _longest = Statement.beside(__file__, int, "prune_longest")
 _dead: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "prune_dead")
 _groups = Statement.beside(__file__, int, "prune_groups")
 _sessions = Statement.beside(__file__, int, "prune_sessions")
+_ticks = Statement.beside(__file__, int, "prune_ticks")
 
 
 def prune() -> list[str]:
@@ -57,6 +58,11 @@ prune_dead = Verb(prune_dead_steps)
 def prune_sessions() -> int:
     """Forget sessions that ended, or fell silent, long ago and hold nothing."""
     return _sessions(days=settings.RETENTION_EVENTS_DAYS, limit=LIMIT)[0]
+
+
+def prune_ticks() -> int:
+    """Forget some ticks older than any job is kept by default; answers how many."""
+    return _ticks(days=settings.RETENTION_JOBS_DAYS, limit=LIMIT)[0]
 
 
 def _prune_day(part: Cut) -> bool:

@@ -321,7 +321,7 @@ class Migration(migrations.Migration):
                 ("cron_expr", models.CharField(max_length=255)),
                 ("timezone", models.CharField(default="UTC", max_length=64)),
                 ("job_type", models.CharField(max_length=128)),
-                ("payload", models.JSONField(default=dict)),
+                ("payload", models.JSONField(blank=True, default=dict)),
                 (
                     "priority",
                     models.SmallIntegerField(
@@ -349,10 +349,40 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("catchup_max", models.SmallIntegerField(default=10)),
-                ("jitter_seconds", models.IntegerField(default=0)),
-                ("deadline_seconds", models.IntegerField(blank=True, null=True)),
+                (
+                    "catchup_max",
+                    models.SmallIntegerField(
+                        default=10,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(1000),
+                        ],
+                    ),
+                ),
+                (
+                    "jitter_seconds",
+                    models.IntegerField(
+                        default=0,
+                        validators=[
+                            django.core.validators.MinValueValidator(0),
+                            django.core.validators.MaxValueValidator(31622400),
+                        ],
+                    ),
+                ),
+                (
+                    "deadline_seconds",
+                    models.IntegerField(
+                        blank=True,
+                        null=True,
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(31622400),
+                        ],
+                    ),
+                ),
                 ("paused_at", models.DateTimeField(blank=True, null=True)),
+                ("paused_by", models.CharField(blank=True, max_length=320)),
+                ("pause_reason", models.CharField(blank=True, max_length=255)),
                 ("next_run_at", models.DateTimeField(blank=True, null=True)),
                 ("last_job_id", models.UUIDField(blank=True, null=True)),
                 ("trouble", models.CharField(blank=True, max_length=255)),
@@ -376,13 +406,23 @@ class Migration(migrations.Migration):
                 ),
                 ("scheduled_for", models.DateTimeField()),
                 ("fired_at", models.DateTimeField(null=True)),
-                ("outcome", models.CharField(max_length=16)),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[("fired", "Fired"), ("skipped", "Skipped"), ("missed", "Missed")], max_length=16
+                    ),
+                ),
                 ("why", models.CharField(blank=True, max_length=255)),
                 ("job_id", models.UUIDField(null=True)),
+                ("deadline_at", models.DateTimeField(null=True)),
+                ("late", models.BooleanField(null=True)),
                 (
                     "schedule",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.DB_CASCADE, related_name="ticks", to="jobs.schedule"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DB_CASCADE,
+                        related_name="ticks",
+                        to="jobs.schedule",
                     ),
                 ),
             ],
@@ -423,6 +463,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+        ),
+        migrations.AddIndex(
+            model_name="tick",
+            index=models.Index(
+                condition=models.Q(("deadline_at__isnull", False), ("late", None)),
+                fields=["deadline_at"],
+                name="tick_deadline",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="tick",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("outcome__in", ["fired", "skipped", "missed"])), name="tick_outcome_is_known"
+            ),
         ),
         migrations.AddIndex(
             model_name="schedule",

@@ -1,4 +1,5 @@
-"""What people do with jobs: submit, cancel, retry, replay, discard, purge; pause, resume, and put in order.
+"""What people do with jobs: submit, cancel, retry, replay, discard, purge; pause, resume, and put in order;
+and with schedules, which make jobs again and again.
 
     from apps.jobs.services import submit
     job = submit(queue="acme/media/thumbnails", type="image.thumbnail", payload={"path": "a.png"})
@@ -15,32 +16,49 @@ from apps.jobs.services.purge import purge
 from apps.jobs.services.queues import delete_queue, resume_queue
 from apps.jobs.services.replay import ReplayedQueue, discard, replay, replay_queue
 from apps.jobs.services.retry import retry_now
+from apps.jobs.services.schedules import (
+    create_schedule,
+    delete_schedule,
+    pause_schedule,
+    resume_schedule,
+    run_schedule,
+    update_schedule,
+)
 from apps.jobs.services.submit import Submitted, submit, submit_batch, submit_one
+from apps.jobs.services.ticks import fire_due, judge_deadlines
 
 __all__ = [
     "ReplayedQueue",
     "Submitted",
     "cancel",
     "check",
+    "create_schedule",
     "delete_queue",
+    "delete_schedule",
     "discard",
     "end_pauses",
+    "fire_due",
+    "judge_deadlines",
     "judge_probe",
     "move",
     "pause_job",
+    "pause_schedule",
     "purge",
     "replay",
     "replay_queue",
     "reschedule",
     "resume_job",
     "resume_queue",
+    "resume_schedule",
     "resume_type",
     "retry_now",
     "run_next",
+    "run_schedule",
     "set_breaker",
     "set_priority",
     "submit",
     "submit_batch",
     "submit_one",
     "trip_breaker",
+    "update_schedule",
 ]

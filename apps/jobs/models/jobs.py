@@ -1,4 +1,4 @@
-"""What is to be done: jobs, their ledger, what groups them and what makes them recur.
+"""What is to be done: jobs, their ledger, and what groups them.
 
 The tables of Job, Attempt and JobLog are partitioned; migration 0001 makes them by hand
 and partition.sql cuts their days. No table here has a foreign key to a hot table, and none
@@ -227,66 +227,3 @@ class Batch(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
-
-
-class Overlap(models.TextChoices):
-    SKIP = "skip"
-    QUEUE = "queue"
-    CANCEL_RUNNING = "cancel_running"
-
-
-class CatchUp(models.TextChoices):
-    SKIP = "skip"
-    FIRE_ONCE = "fire_once"
-    FIRE_ALL = "fire_all"
-
-
-class Schedule(models.Model):
-    """A cron entry of a queue."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    queue = models.ForeignKey(Queue, models.DB_CASCADE, related_name="schedules")
-    name = models.CharField(max_length=128)
-    cron_expr = models.CharField(max_length=255)
-    timezone = models.CharField(max_length=64, default="UTC")
-    job_type = models.CharField(max_length=128)
-    payload = models.JSONField(default=dict)
-    priority = models.SmallIntegerField(null=True, blank=True, validators=PRIORITY)
-    overlap_policy = models.CharField(max_length=16, choices=Overlap.choices, default=Overlap.SKIP)
-    catchup_policy = models.CharField(max_length=16, choices=CatchUp.choices, default=CatchUp.SKIP)
-    catchup_max = models.SmallIntegerField(default=10)
-    jitter_seconds = models.IntegerField(default=0)
-    deadline_seconds = models.IntegerField(null=True, blank=True)
-    paused_at = models.DateTimeField(null=True, blank=True)
-    next_run_at = models.DateTimeField(null=True, blank=True)
-    last_job_id = models.UUIDField(null=True, blank=True)
-    trouble = models.CharField(max_length=255, blank=True)  # why it does not fire
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["queue", "name"], name="schedule_name_is_unique_in_its_queue"),
-            models.CheckConstraint(
-                condition=Q(overlap_policy__in=Overlap.values, catchup_policy__in=CatchUp.values),
-                name="schedule_policies_are_known",
-            ),
-        ]
-        indexes = [models.Index(fields=["next_run_at"], condition=Q(paused_at=None), name="schedule_due")]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class Tick(models.Model):
-    """One expected firing of a schedule: it becomes a job once, however many schedulers run."""
-
-    pk = models.CompositePrimaryKey("schedule_id", "scheduled_for")
-    schedule = models.ForeignKey(Schedule, models.DB_CASCADE, related_name="ticks")
-    scheduled_for = models.DateTimeField()
-    fired_at = models.DateTimeField(null=True)
-    outcome = models.CharField(max_length=16)  # fired, skipped, missed
-    why = models.CharField(max_length=255, blank=True)
-    job_id = models.UUIDField(null=True)
-
-    def __str__(self) -> str:
-        return f"{self.schedule_id} at {self.scheduled_for:%F %T}"

@@ -1,0 +1,28 @@
+"""What is to be done: jobs, their ledger, what groups them (jobs), and what makes them recur (schedules)."""
+
+from apps.jobs.models.jobs import (
+    PRIORITY,
+    Attempt,
+    Batch,
+    Dependency,
+    Job,
+    JobLog,
+    Progress,
+    Publication,
+    Workflow,
+)
+from apps.jobs.models.schedules import Schedule, Tick
+
+__all__ = [
+    "PRIORITY",
+    "Attempt",
+    "Batch",
+    "Dependency",
+    "Job",
+    "JobLog",
+    "Progress",
+    "Publication",
+    "Schedule",
+    "Tick",
+    "Workflow",
+]

@@ -44,6 +44,7 @@ UNFOLD = {
                         ("Queues", "stacks", "queues_queue"),
                         ("Jobs", "deployed_code", "jobs_job"),
                         ("Attempts", "history", "jobs_attempt"),
+                        ("Schedules", "schedule", "jobs_schedule"),
                         ("Workers", "memory", "workers_worker"),
                         ("Sessions", "monitor_heart", "workers_session"),
                         ("Retry policies", "replay", "queues_retrypolicy"),

@@ -1,6 +1,6 @@
 """Where the endpoints of jobs stand, below /api/v1/."""
 
-from apps.jobs.api import files, order, queues, read, submit, verbs
+from apps.jobs.api import files, order, queues, read, schedules, submit, verbs
 
 urlpatterns = [
     queues.OneQueue.at("queues/<uuid:queue>"),
@@ -11,6 +11,13 @@ urlpatterns = [
     submit.Submit.at("queues/<uuid:queue>/jobs"),
     submit.SubmitBatch.at("queues/<uuid:queue>/jobs/batch"),
     queues.ReplayQueue.at("queues/<uuid:queue>/dlq/replay"),
+    schedules.Schedules.at("queues/<uuid:queue>/schedules"),
+    schedules.OneSchedule.at("schedules/<uuid:schedule>"),
+    schedules.PauseSchedule.at("schedules/<uuid:schedule>/pause"),
+    schedules.ResumeSchedule.at("schedules/<uuid:schedule>/resume"),
+    schedules.RunSchedule.at("schedules/<uuid:schedule>/run-now"),
+    schedules.Preview.at("schedules/<uuid:schedule>/preview"),
+    schedules.Ticks.at("schedules/<uuid:schedule>/ticks"),
     read.Jobs.at("jobs"),
     read.OneJob.at("jobs/<uuid:job>"),
     read.Logs.at("jobs/<uuid:job>/logs"),

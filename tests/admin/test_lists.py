@@ -11,7 +11,7 @@ from django.urls import reverse
 from apps.accounts.models import ApiToken, Membership, Organization, Project, User
 from apps.audit.models import Entry
 from apps.audit.record import Actor, record
-from apps.jobs.models import Attempt, Job
+from apps.jobs.models import Attempt, Job, Schedule
 from apps.queues.models import Queue, RetryPolicy
 from apps.workers.models import Session, Worker
 from tests import acts
@@ -22,10 +22,11 @@ from tests.factories import (
     RetryPolicyFactory,
     SessionFactory,
 )
+from tests.jobs.schedules import come_due, fire, make_schedule
 
 MODELS = [
     *(ApiToken, Membership, Organization, Project, User),
-    *(Queue, RetryPolicy, Job, Attempt, Worker, Session, Entry),
+    *(Queue, RetryPolicy, Job, Attempt, Worker, Session, Entry, Schedule),
 ]
 HOT = [Job, Attempt, Entry, Session]
 MOST = 20  # statements for a page, whether it has 25 rows or 100
@@ -47,7 +48,8 @@ def fill(rows: int) -> None:
         RetryPolicyFactory.create(project=queue.project)
         MembershipFactory.create(organization=queue.project.organization)
         ApiTokenFactory.create(organization=queue.project.organization)
-        acts.enqueue(queue)
+        come_due(make_schedule(queue))
+        fire()
         acts.finish(session, acts.take_one(session, queue), outcome="permanent_error")
         record(actor=Actor(name="x"), organization_id=None, action="a.b", target_type="t", target_id=queue.pk)
 

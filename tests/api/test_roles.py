@@ -163,11 +163,11 @@ def test_a_token_stays_in_its_organization_and_its_project(world, organization, 
     problem(narrow.get(f"jobs/{here.queued}"), 404)
 
 
-@pytest.mark.parametrize("path", ["jobs/{queued}", "jobs/{dead}"])
+@pytest.mark.parametrize("path", ["jobs/{queued}", "jobs/{dead}", "schedules/{schedule}"])
 def test_payloads_are_hidden_below_the_role_the_project_names(path, world, organization):
     someone(organization, Role.OWNER).patch(f"projects/{world.project}", {"hide_payloads_below": "member"})
-    seen = someone(organization, Role.MEMBER).get(path.format(queued=world.queued, dead=world.dead))
-    hidden = someone(organization, Role.VIEWER).get(path.format(queued=world.queued, dead=world.dead))
+    path = path.format(queued=world.queued, dead=world.dead, schedule=world.schedule)
+    seen, hidden = (someone(organization, role).get(path) for role in (Role.MEMBER, Role.VIEWER))
     assert SECRET in seen.content.decode()
     assert SECRET not in hidden.content.decode()
     assert hidden.json()["payload_hidden"]

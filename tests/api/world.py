@@ -20,6 +20,7 @@ from tests.factories import (
     SessionFactory,
     UserFactory,
 )
+from tests.jobs.schedules import make_schedule
 
 FILE = "sheet.txt"
 SECRET = "the marker of this tenant's payloads"
@@ -38,6 +39,7 @@ class World:
     scheduled: UUID
     dead: UUID
     paused: UUID
+    schedule: UUID
     user: UUID
 
 
@@ -64,6 +66,7 @@ def build(organization: Organization, results: Path) -> World:
         scheduled=acts.enqueue(queue, delay_ms=3_600_000),
         dead=dead,
         paused=_paused(queue),
+        schedule=make_schedule(queue, payload=SECRET).pk,
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
     )
 
@@ -134,6 +137,20 @@ ASKS: dict[tuple[str, str], Ask] = {
         lambda w: f"queues/{w.queue}/jobs/batch", lambda: {"jobs": [{"type": "noop"}]}, 201
     ),
     ("queue-dlq-replay", "POST"): Ask(lambda w: f"queues/{w.queue}/dlq/replay"),
+    ("queue-schedules", "GET"): Ask(lambda w: f"queues/{w.queue}/schedules"),
+    ("queue-schedules", "POST"): Ask(
+        lambda w: f"queues/{w.queue}/schedules",
+        lambda: {"name": "new", "cron_expr": "@daily", "job_type": "noop"},
+        201,
+    ),
+    ("schedule", "GET"): Ask(lambda w: f"schedules/{w.schedule}"),
+    ("schedule", "PATCH"): Ask(lambda w: f"schedules/{w.schedule}", lambda: {"priority": 5}),
+    ("schedule", "DELETE"): Ask(lambda w: f"schedules/{w.schedule}", status=204),
+    ("schedule-pause", "POST"): Ask(lambda w: f"schedules/{w.schedule}/pause", lambda: {"reason": "x"}),
+    ("schedule-resume", "POST"): Ask(lambda w: f"schedules/{w.schedule}/resume"),
+    ("schedule-run-now", "POST"): Ask(lambda w: f"schedules/{w.schedule}/run-now"),
+    ("schedule-preview", "GET"): Ask(lambda w: f"schedules/{w.schedule}/preview?count=3"),
+    ("schedule-ticks", "GET"): Ask(lambda w: f"schedules/{w.schedule}/ticks"),
     ("jobs", "GET"): Ask(lambda w: f"jobs?queue={w.queue}"),
     ("job", "GET"): Ask(lambda w: f"jobs/{w.queued}"),
     ("job-logs", "GET"): Ask(lambda w: f"jobs/{w.queued}/logs"),

@@ -113,3 +113,55 @@ WORKER = {
 def page(item: object) -> dict[str, object]:
     """A page with one item."""
     return {"results": [item], "next": None, "previous": None}
+
+
+NEW_SCHEDULE = {
+    "name": "nightly",
+    "cron_expr": "30 2 * * 1-5",
+    "timezone": "America/New_York",
+    "job_type": "report.build",
+    "payload": {"days": 1},
+    "deadline_seconds": 7200,
+}
+SCHEDULE = {
+    "id": ID,
+    "queue": ID,
+    **NEW_SCHEDULE,
+    "payload_hidden": False,
+    "priority": None,
+    "overlap_policy": "skip",
+    "catchup_policy": "skip",
+    "catchup_max": 10,
+    "jitter_seconds": 0,
+    "next_run_at": "2027-03-15T06:30:00Z",
+    "last_job": JOB_ID,
+    "paused": None,
+    "trouble": None,
+    "created_at": AT,
+}
+PAUSED_SCHEDULE = {
+    **SCHEDULE,
+    "next_run_at": None,
+    "paused": {"at": AT, "by": "ada@example.com", "reason": "holidays"},
+}
+TICK = {
+    "scheduled_for": "2027-03-12T07:30:00Z",
+    "outcome": "fired",
+    "why": "",
+    "fired_at": "2027-03-12T07:30:00.041Z",
+    "job": JOB_ID,
+    "deadline_at": "2027-03-12T09:30:00Z",
+    "late": False,
+}
+PREVIEW = {
+    "timezone": "America/New_York",
+    "viewer_timezone": "Europe/Berlin",
+    "results": [
+        {
+            "at": "2027-03-15T06:30:00Z",
+            "local": "2027-03-15T02:30:00-04:00",
+            "viewer": "2027-03-15T07:30:00+01:00",
+            "jitter_seconds": 0.0,
+        }
+    ],
+}

@@ -18,11 +18,11 @@ from apps.jobs.engine.cron import Due, Moved, TickRow
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.late import LIMIT as LATE_LIMIT
 from apps.jobs.engine.late import late
-from apps.jobs.engine.wake import wake_queue
+from apps.jobs.engine.wake import wake_promoter, wake_queue
 from apps.jobs.models import Job
 from apps.jobs.services.cancel import cancel
 from apps.jobs.services.full import refuse_when_full
-from apps.jobs.states import OnParentFailure, Overlap, TickOutcome
+from apps.jobs.states import JobState, OnParentFailure, Overlap, TickOutcome
 from apps.queues.models import Queue
 from apps.queues.selectors import with_depth
 from apps.sql import Trouble, trouble
@@ -215,8 +215,8 @@ def _carry_out(works: Sequence[_Work]) -> None:
             _in_turn(work, made)
         else:
             plain += made
-    if plain:
-        enqueue(plain)
+    if plain and any(one.state == JobState.SCHEDULED for one in enqueue(plain)):
+        wake_promoter()
     for queue_id in {work.due.queue_id for work in works if work.jobs}:
         wake_queue(queue_id)
 

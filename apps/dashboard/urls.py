@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dashboard.views import home, jobs, lists, order, queues
+from apps.dashboard.views import home, jobs, lists, order, queues, schedules
 
 app_name = "dashboard"
 urlpatterns = [
@@ -28,6 +28,11 @@ urlpatterns = [
     path("queues/<uuid:queue_id>/breaker", queues.breaker, name="breaker"),
     path("queues/<uuid:queue_id>/purge", queues.purge, name="purge"),
     path("queues/<uuid:queue_id>/replay", queues.replay, name="replay_queue"),
+    path("schedules", schedules.schedules, name="schedules"),
+    path("schedules/<uuid:schedule_id>", schedules.schedule, name="schedule"),
+    path("schedules/<uuid:schedule_id>/pause", schedules.pause, name="pause_schedule"),
+    path("schedules/<uuid:schedule_id>/resume", schedules.resume, name="resume_schedule"),
+    path("schedules/<uuid:schedule_id>/run", schedules.run, name="run_schedule"),
     path("workers", lists.workers, name="workers"),
     path("dead-letters", lists.dead_letters, name="dead_letters"),
 ]

@@ -23,6 +23,7 @@ function say(time) {
   if (time.title !== title) time.title = title;
   let text;
   if (time.dataset.time === "clock") text = clock.format(moment);
+  else if (time.dataset.time === "exact") text = exact.format(moment);
   else if (time.dataset.time === "age") text = span(Math.max(seconds, 0));
   else text = seconds < -1 ? `in ${span(-seconds)}` : seconds < 1 ? "just now" : `${span(seconds)} ago`;
   if (time.textContent !== text) time.textContent = text;

@@ -1,6 +1,7 @@
 """The pages as a person meets them."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -12,6 +13,7 @@ from apps.jobs.models import Progress
 from apps.jobs.selectors import find
 from tests import acts
 from tests.browser.conftest import PHONE
+from tests.jobs.schedules import MINUTELY, come_due, fire, make_schedule
 from tests.pages.test_markup import HOSTILE
 
 pytestmark = pytest.mark.browser
@@ -245,6 +247,9 @@ def test_the_admin_pauses_a_queue_and_breaks_no_rule_of_its_policy(visit, queue,
 
 
 def _places(queue, dead) -> list[tuple[str, str]]:
+    schedule = make_schedule(queue, MINUTELY, name="s" * 128, deadline_seconds=60)
+    come_due(schedule, ago=timedelta(minutes=3))
+    fire()
     return [
         ("home", "/"),
         ("jobs", "/jobs"),
@@ -252,6 +257,8 @@ def _places(queue, dead) -> list[tuple[str, str]]:
         ("dead", "/dead-letters"),
         ("queue", f"/queues/{queue.pk}"),
         ("job", f"/jobs/{dead}"),
+        ("schedules", "/schedules"),
+        ("schedule", f"/schedules/{schedule.pk}"),
         ("password", "/accounts/password/change/"),
         ("sessions", "/accounts/sessions/"),
         ("factors", "/accounts/2fa/"),

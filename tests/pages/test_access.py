@@ -8,9 +8,11 @@ from django.urls import reverse
 from apps.accounts.models import Role
 from apps.audit.models import Entry
 from apps.dashboard.urls import urlpatterns
+from apps.jobs.models import Schedule
 from apps.jobs.selectors import find
 from apps.queues.models import Queue
 from tests import acts
+from tests.jobs.schedules import make_schedule
 from tests.pages.looks import text_of
 
 # Each page and what its address needs. A new one without a line here fails, so that nobody forgets.
@@ -22,6 +24,8 @@ READS = {
     "dead_letters": (),
     "job": ("job",),
     "queue": ("queue",),
+    "schedules": (),
+    "schedule": ("schedule",),
 }
 WRITES = {
     "cancel": ("job", Role.MEMBER),
@@ -41,12 +45,15 @@ WRITES = {
     "breaker": ("queue", Role.MEMBER),
     "pause_type": ("queue", Role.MEMBER),
     "resume_type": ("queue", Role.MEMBER),
+    "pause_schedule": ("schedule", Role.MEMBER),
+    "resume_schedule": ("schedule", Role.MEMBER),
+    "run_schedule": ("schedule", Role.MEMBER),
 }
 
 
 @pytest.fixture
 def things(queue) -> dict[str, uuid.UUID]:
-    return {"job": acts.enqueue(queue), "queue": queue.pk}
+    return {"job": acts.enqueue(queue), "queue": queue.pk, "schedule": make_schedule(queue).pk}
 
 
 def address(name: str, things) -> str:
@@ -64,7 +71,7 @@ def test_nobody_enters_without_logging_in(name, things, client):
     assert method(address(name, things))["Location"].startswith("/accounts/login/")
 
 
-@pytest.mark.parametrize("name", ["job", "queue"])
+@pytest.mark.parametrize("name", ["job", "queue", "schedule"])
 def test_what_is_not_yours_is_not_there(name, things, stranger):
     theirs = stranger.get(address(name, things))
     nobodys = stranger.get(reverse(f"dashboard:{name}", args=[_uuid7()]))
@@ -72,7 +79,7 @@ def test_what_is_not_yours_is_not_there(name, things, stranger):
     assert theirs.content == nobodys.content
 
 
-@pytest.mark.parametrize("name", ["home", "moved", "jobs", "workers", "dead_letters"])
+@pytest.mark.parametrize("name", ["home", "moved", "jobs", "workers", "dead_letters", "schedules"])
 def test_a_list_of_somebody_elses_project_is_not_there(name, things, stranger, project):
     assert stranger.get(reverse(f"dashboard:{name}"), {"project": str(project.pk)}).status_code == 404
 
@@ -126,7 +133,7 @@ def test_a_role_taken_away_counts_at_once(enter, things, queue):
 
 
 def test_a_viewer_is_not_offered_what_they_may_not_do(viewer, things):
-    for name in ("home", "job", "queue"):
+    for name in ("home", "job", "queue", "schedules", "schedule"):
         page = viewer.get(address(name, things)).content.decode()
         assert "/cancel" not in page
         assert "/pause" not in page
@@ -149,6 +156,8 @@ def test_what_a_member_does_is_written_down_with_their_name(member, things, queu
 
 def _assert_untouched(things) -> None:
     assert find(things["job"]).state == "queued"
+    schedule = Schedule.objects.get(pk=things["schedule"])
+    assert (schedule.paused_at, schedule.last_job_id) == (None, None)
     assert Queue.objects.get(pk=things["queue"]).paused_at is None
 
 

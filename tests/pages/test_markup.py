@@ -4,10 +4,11 @@ import pytest
 from django.utils import timezone
 
 from apps.audit.relay import relay
-from apps.jobs.models import JobLog
+from apps.jobs.models import JobLog, Schedule, Tick
 from apps.queues.models import Queue
 from tests import acts
 from tests.factories import MembershipFactory, QueueFactory, RetryPolicyFactory
+from tests.jobs.schedules import make_schedule
 from tests.pages.looks import elements_of, text_of
 
 HOSTILE = [
@@ -70,9 +71,10 @@ def test_it_is_text_on_every_page(text, client, organization, session, settings,
     settings.RESULTS_DIR = tmp_path
     (tmp_path / str(job_id)).mkdir()
     (tmp_path / str(job_id) / text.replace("/", "_")).write_bytes(b"x")
+    schedule = _schedule(queue, text)
     own = _own_elements(client, f"/jobs/{acts.enqueue(QueueFactory.create(project=project))}")
-    lists = ("/", "/jobs", "/jobs?state=dead_letter", "/workers", "/dead-letters")
-    for address in (*lists, f"/queues/{queue.pk}", f"/jobs/{job_id}", f"/jobs/{dead}"):
+    lists = ("/", "/jobs", "/jobs?state=dead_letter", "/workers", "/dead-letters", "/schedules")
+    for address in (*lists, f"/queues/{queue.pk}", f"/jobs/{job_id}", f"/jobs/{dead}", f"/schedules/{schedule}"):
         response = client.get(address)
         assert not _foreign(response, own), address
         assert " ".join(text.split()) in text_of(response), address
@@ -96,6 +98,15 @@ def _queue(project, text):
         pause_reason=text,
         paused_by=text,
     )
+
+
+def _schedule(queue, text):
+    made = make_schedule(queue, name=text, job_type=text, payload={text: text})
+    Tick.objects.create(schedule=made, scheduled_for=timezone.now(), outcome="missed", why=text)
+    Schedule.objects.filter(pk=made.pk).update(
+        paused_at=timezone.now(), paused_by=text, pause_reason=text, trouble=text, cron_expr=text, timezone=text
+    )
+    return made.pk
 
 
 def _jobs(queue, session, text):

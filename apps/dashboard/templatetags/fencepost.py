@@ -41,6 +41,12 @@ STATES = {
     "tripped": ("breaker open", "bad"),
     "late": ("late", "warn"),
     "stuck": ("stuck", "bad"),
+    # schedules and their ticks
+    "on": ("on", "good"),
+    "troubled": ("in trouble", "bad"),
+    "fired": ("fired", "good"),
+    "skipped": ("skipped", "warn"),
+    "missed": ("missed", "bad"),
     # workers
     "live": ("live", "good"),
     "draining": ("draining", "warn"),
@@ -88,6 +94,12 @@ def age(moment: datetime | None, empty: str = "–") -> SafeString | str:
 def clock(moment: datetime | None, empty: str = "–") -> SafeString | str:
     """The exact time of day; app.js shows it in the viewer's zone."""
     return _time(moment, f"{moment.astimezone(UTC):%H:%M:%S}", "clock") if moment else empty
+
+
+@register.simple_tag
+def exact(moment: datetime | None, empty: str = "–") -> SafeString | str:
+    """Day and time; app.js shows them in the viewer's zone."""
+    return _time(moment, f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC", "exact") if moment else empty
 
 
 def _time(moment: datetime, said: str, kind: str) -> SafeString:
@@ -139,6 +151,12 @@ def tail(value: UUID | str) -> str:
 def capped(number: int, is_capped: bool = False) -> str:  # noqa: FBT001 - filters take positions
     """A count that stopped counting says so."""
     return f"{number:,}+" if is_capped else f"{number:,}"
+
+
+@register.filter
+def wall(moment: datetime) -> str:
+    """What the clock on the wall shows, where a moment's own zone is."""
+    return f"{moment:%a %Y-%m-%d %H:%M %Z}"
 
 
 @register.filter

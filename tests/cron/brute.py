@@ -78,7 +78,7 @@ class Expression:
 
 def minutes(where: ZoneInfo, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
     """Each real minute and what the clock on the wall shows."""
-    at = start
+    at = start.replace(second=0, microsecond=0)
     while at <= end:
         yield at, at.astimezone(where).replace(tzinfo=None)
         at += MINUTE

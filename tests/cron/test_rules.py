@@ -153,3 +153,10 @@ def test_a_zone_that_does_not_exist_is_named(name):
     with pytest.raises(BadInput) as refused:
         zone(name)
     assert refused.value.errors[0].pointer == "#/timezone"
+
+
+@pytest.mark.parametrize("expression", ["* * * * *", "0-59 0-23 * * *"])
+@pytest.mark.parametrize("second", ["59", "59.000001", "59.86", "59.999999"])
+def test_the_last_second_before_a_tick_does_not_pass_it_by(expression, second):
+    assert times(expression, NEW_YORK, f"2027-06-01T12:47:{second}Z", 2) == ["2027-06-01T12:48Z", "2027-06-01T12:49Z"]
+    assert times(expression, NEW_YORK, "2027-06-01T12:48:00Z", 1) == ["2027-06-01T12:49Z"]

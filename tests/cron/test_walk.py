@@ -22,16 +22,22 @@ def answers(one: Expression, where: ZoneInfo, start: datetime, end: datetime) ->
     return list(takewhile(lambda at: at <= end, fires(parse(one.text), where, start)))
 
 
+# Clocks are read between two minutes, and the last second before one is as good as any.
+within_a_minute = st.sampled_from([0, 0, 1, 500_000, 30_000_000, 59_000_000, 59_000_001, 59_999_999]).map(
+    lambda micros: timedelta(microseconds=micros)
+)
+
+
 @st.composite
 def moments(draw: st.DrawFn) -> tuple[str, datetime]:
     """A zone and a moment, more often than not shortly before its clocks are put forward or back."""
     name = draw(st.sampled_from(ZONES))
     odd = turns(name, FIRST, LAST)
-    ahead = timedelta(minutes=draw(st.integers(0, 2000)))
+    ahead = timedelta(minutes=draw(st.integers(0, 2000))) - draw(within_a_minute)
     if draw(st.integers(0, 3)) and odd:
         return name, draw(st.sampled_from(odd)) - ahead
     spread = (YEARS[1] - YEARS[0]) // timedelta(minutes=1)
-    return name, YEARS[0] + timedelta(minutes=draw(st.integers(0, spread)))
+    return name, YEARS[0] + timedelta(minutes=draw(st.integers(0, spread))) + draw(within_a_minute)
 
 
 @QUICK

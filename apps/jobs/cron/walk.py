@@ -16,6 +16,7 @@ from apps.errors import BadInput
 from apps.jobs.cron.fields import LAST_YEAR, Cron
 
 MINUTE, SECOND, HOUR = timedelta(minutes=1), timedelta(seconds=1), timedelta(hours=1)
+INSTANT = timedelta(microseconds=1)  # the least that is later: clocks are read at any fraction of a second
 FIRST, END = datetime(1900, 1, 2, tzinfo=UTC), datetime(LAST_YEAR, 12, 30, tzinfo=UTC)
 
 
@@ -56,7 +57,7 @@ def latest(cron: Cron, where: ZoneInfo, *, since: datetime, upto: datetime, most
 
 
 def _by_the_wall(cron: Cron, where: ZoneInfo, moment: datetime) -> datetime | None:
-    since, wall = moment, _wall(where, moment) + SECOND
+    since, wall = moment, _wall(where, moment) + INSTANT
     while since < END:
         shown = _shown(cron, wall)
         if shown is None:
@@ -71,7 +72,7 @@ def _by_the_wall(cron: Cron, where: ZoneInfo, moment: datetime) -> datetime | No
 
 def _once_a_day(cron: Cron, where: ZoneInfo, moment: datetime) -> datetime | None:
     wall = _wall(where, moment)
-    while (shown := _shown(cron, wall + SECOND)) is not None:
+    while (shown := _shown(cron, wall + INSTANT)) is not None:
         found = _reached(where, shown)
         if found > moment:
             return found

@@ -44,7 +44,6 @@ class _Settled:
     now: datetime
     at: datetime
     since: datetime | None
-    hashed: str
 
 
 class Window:
@@ -69,6 +68,7 @@ class Window:
 
 
 _settled = Statement.beside(__file__, _Settled, "outcomes_settled")
+_nested = Statement.beside(__file__, str, "outcomes_nested")
 _outcomes = Statement.beside(__file__, Outcome)
 
 
@@ -83,7 +83,7 @@ class Watch:
     def _steps(self) -> Steps[list[Tripped]]:
         """Read what ended since the last look; answers the breakers that are to be opened.
 
-        Two statements: what the second does not see yet belongs to somebody whom the first saw at work.
+        What the ledger does not show yet belongs to somebody whom the first statement saw at work.
         """
         [settled] = yield from _settled.ask()
         tripped: list[Tripped] = []
@@ -91,7 +91,10 @@ class Watch:
             self.windows = {}
         else:
             begins = max(self.seen_until or settled.since, settled.since, settled.now - BACK)
-            tripped = self._judge((yield from _outcomes.ask(begins=begins, ends=settled.now + AHEAD)))
+            yield from _nested.ask(loops="off")
+            rows = yield from _outcomes.ask(begins=begins, ends=settled.now + AHEAD)
+            yield from _nested.ask(loops="on")
+            tripped = self._judge(rows)
         self.seen_until = max(settled.at, settled.now - LATE)
         return tripped
 

@@ -1,7 +1,5 @@
 -- Since when outcomes may still come to light: nobody reports an end that is earlier than the beginning of their own
 -- transaction, ours included. And since when the first of the queues that have a breaker counts; NULL: none has one.
--- What comes next in this transaction is planned without nested loops: the newest of the ledger is not in the planner's
--- statistics yet, it takes thousands of rows for one, and would look through all queues for each of them.
 SELECT
     clock_timestamp() AS now,
     (
@@ -9,5 +7,4 @@ SELECT
         FROM pg_stat_activity AS somebody
         WHERE somebody.datname = current_database()
     ) AS at,
-    (SELECT min(queue.breaker_since) FROM queues_queue AS queue WHERE queue.breaker_window IS NOT NULL) AS since,
-    set_config('enable_nestloop', 'off', TRUE) AS hashed;
+    (SELECT min(queue.breaker_since) FROM queues_queue AS queue WHERE queue.breaker_window IS NOT NULL) AS since;

@@ -16,7 +16,7 @@ from apps.bench.services import invariants
 from apps.bench.services.invariants import SAYS, broken
 from apps.jobs.models import Dependency, Schedule, Tick
 from apps.jobs.states import MOVES, JobState
-from apps.queues.models import Gate
+from apps.queues.models import Gate, Queue
 from tests.acts import enqueue, finish, take, take_one
 
 DONE, DIED, RUNS, RUNS_TOO, PARENT, CHILD = "done", "died", "runs", "runs too", "parent", "child"
@@ -83,7 +83,7 @@ def test_a_waiting_job_that_somebody_holds(world, fault):
 
 
 def test_a_gate_that_lost_count(world, queue):
-    Gate.objects.create(queue=queue, shard=3, in_flight=1)
+    Gate.objects.create(queue=queue, shard=3, cap=10, in_flight=1)
     plant("UPDATE jobs_job_live SET shard = 3 WHERE state = 'running'")
     assert only("gate_counts_all") == [f"{queue.pk}/3"]
     Gate.objects.update(in_flight=2)
@@ -107,6 +107,12 @@ def test_a_cap_lowered_while_jobs_ran_was_not_passed(world, queue):
 def test_a_run_that_ended_before_the_next_began_does_not_count(world, queue):
     Gate.objects.create(queue=queue, shard=0, in_flight=2, cap=2)
     assert broken() == []
+
+
+def test_a_key_of_which_more_may_be_claimed_than_its_queue_allows(world, queue):
+    Queue.objects.filter(pk=queue.pk).update(max_per_key=1)
+    plant("UPDATE jobs_job_live SET concurrency_key = 'k' WHERE state IN ('queued', 'running')")
+    assert only("key_holds") == [f"{queue.pk}/k"]
 
 
 def test_two_successes_in_one_generation(world):

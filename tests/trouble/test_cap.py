@@ -1,7 +1,7 @@
 """A cap of one under faults: handlers write their starts and ends on another server, which nobody takes away.
 
 A run counts until its handler ends or the ledger closes its fence, whichever is first. Where the server crashed, it may
-have forgotten a claim of the last moments; that run counts until the crash.
+have forgotten a claim of the last moments, of which the ledger never hears; that run counts until the crash.
 """
 
 import random
@@ -51,6 +51,7 @@ class Run:
     fence: int
     began: float
     ended: float  # infinite if its process was killed
+    closed: bool  # the ledger knows how it ended
 
 
 @dataclass
@@ -183,7 +184,8 @@ def runs(stage: Stage) -> list[Run]:
             " FROM witness ORDER BY started_at"
         ).fetchall()
     return [
-        Run(job, fence, began, min(ended or END, closed.get((job, fence), END))) for job, fence, began, ended in rows
+        Run(job, fence, began, min(ended or END, closed.get((job, fence), END)), (job, fence) in closed)
+        for job, fence, began, ended in rows
     ]
 
 
@@ -193,7 +195,7 @@ END = float("inf")
 def overlaps(found: list[Run], crashes: list[float]) -> list[str]:
     wrong, last = [], found[0]
     for run in found[1:]:
-        forgotten = any(last.began < at <= run.began for at in crashes) and last.ended == END
+        forgotten = any(last.began < at <= run.began for at in crashes) and not last.closed
         if run.began < last.ended and not forgotten:
             wrong.append(
                 f"{run.job}/{run.fence} began {last.ended - run.began:.3f} s before the end of {last.job}/{last.fence}"

@@ -9,7 +9,7 @@ from apps.jobs.services import submit
 from tests.processes import final, until, worker
 
 pytestmark = pytest.mark.parametrize("processes", ["0", "1"])
-FAST = ("--poll-interval", "0.2", "--lease", "30", "--concurrency", "4")
+FAST = ("--poll-interval", "0.2", "--lease", "3", "--concurrency", "4")
 KINDS = ("follow", "follow.async")
 
 

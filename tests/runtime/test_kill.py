@@ -61,6 +61,7 @@ def test_a_worker_whose_name_is_taken_ends_and_says_so(own_database, tmp_path, q
         assert final(submit(queue=queue, type="noop").id)[0].state == JobState.COMPLETED
 
 
+@pytest.mark.chaos
 def test_a_frozen_worker_cannot_finish_what_it_lost(own_database, tmp_path, queue):
     job = submit(queue=queue, type="effect", payload={"seconds": 1.0})
     with worker(own_database, tmp_path, *QUICK, name="frozen") as frozen:

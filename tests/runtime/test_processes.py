@@ -109,6 +109,7 @@ def test_an_executor_that_is_blocked_is_sent_nothing_more_until_it_answers():
     assert told == ["blocked", ["freeze", "success", None], ["noop", "success", None]]
 
 
+@pytest.mark.chaos
 def test_what_waits_for_a_blocked_executor_runs_in_another_and_only_there():
     told = seen("""
         async def story():
@@ -133,6 +134,7 @@ def test_what_waits_for_a_blocked_executor_runs_in_another_and_only_there():
     ]
 
 
+@pytest.mark.chaos
 def test_what_was_told_to_stop_while_it_waited_for_a_blocked_executor_is_not_begun_in_another():
     told = seen("""
         async def story():

@@ -204,6 +204,7 @@ def test_a_full_key_says_who_runs_with_it(queue, session):
     assert "'k' run, or are next, as may run at once (1 of 1)" in full.says
     Queue.objects.update(max_per_key=2)
     assert "has a place free" in gate(job, "key_full").says
+    assert "nothing of its queue is ahead" in gate(job, "in_line").says
     run("UPDATE jobs_job_live SET key_full = FALSE")
     assert "key_full" not in codes(job)
 

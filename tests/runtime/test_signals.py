@@ -27,6 +27,7 @@ def test_one_signal_lets_what_runs_end(own_database, tmp_path, queue, number):
         until(lambda: find(running.id).state == JobState.RUNNING)
         process.send(number)
         process.says("worker drains")
+        until(lambda: Session.objects.get().draining)  # a claim that was on its way is over, or refused
         waiting = submit(queue=queue, type="effect")
         assert process.wait() == 0
         assert "Traceback" not in process.output

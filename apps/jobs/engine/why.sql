@@ -131,7 +131,7 @@ walk AS (
 ),
 
 ahead AS (
-    SELECT least(sum(lane.jobs)::bigint, %(far)s::bigint) AS jobs
+    SELECT least(coalesce(sum(lane.jobs), 0)::bigint, %(far)s::bigint) AS jobs
     FROM walk
     CROSS JOIN LATERAL (
         SELECT count(*) AS jobs

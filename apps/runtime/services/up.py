@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 import structlog
 import uvicorn
@@ -32,8 +33,11 @@ def up(*, host: str, port: int, worker_flags: Sequence[str] = ()) -> int:
     )
     ending = threading.Event()
     threading.Thread(target=_watch, args=(worker, ending), daemon=True).start()
+    # Uvicorn sends the signal that ended it once more: by default TERM would end us here, and leave the worker behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        uvicorn.run("config.asgi:application", host=host, port=port, log_config=None, lifespan="off")
+        with suppress(KeyboardInterrupt):
+            uvicorn.run("config.asgi:application", host=host, port=port, log_config=None, lifespan="off")
     finally:
         by_itself = worker.poll()
         ending.set()

@@ -72,6 +72,8 @@ class Claiming:
         pool.has_work.clear()
         limit = min(state.room(pool), self.at_most)
         queues = await self._queues(limit)
+        if state.stopping:
+            return
         share = self._share(limit)
         limited = await self._claim_gated(queues, share) if share else 0
         got = await self._claim(queues, limit - limited)

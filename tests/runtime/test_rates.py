@@ -143,8 +143,7 @@ def test_each_start_spends_a_token_and_nothing_else_does(own_database, tmp_path,
     with worker(own_database, tmp_path, *FLAGS, "--processes", "1"):
         until(ended, within=60, what=lambda: [find(job_id).state for job_id in jobs])
     seen = starts()
-    # Neighbours of a crash are handed back, some before their handler has begun, some after.
-    assert abs(len(seen) - (2 * 3 + 2 * 3 + 2 + 4)) <= 4
+    assert abs(len(seen) - (2 * 3 + 2 * 3 + 2 + 4)) <= 4  # neighbours of a crash are handed back
     for stretch in (1, 2, 60):
         assert most_within(seen, stretch) <= burst + rate * (stretch + LATE)
     assert seen[-1] - seen[0] >= (len(seen) - burst) / rate - LATE

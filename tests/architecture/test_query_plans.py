@@ -256,10 +256,17 @@ def _stops_early(lane: dict[str, Any]) -> bool:
     return bool(above["Node Type"] == "Limit")
 
 
-def test_promotion_reads_no_job_that_is_not_due(plans):
-    for plan in plans["jobs/engine/promote.sql"]:
-        [walk] = [node for node in nodes(plan) if node.get("Index Name") == "jobs_job_live_due"]
-        assert "run_at <=" in walk["Index Cond"]
+DUE = {"promote": ("jobs_job_live_due", "run_at <="), "cron": ("schedule_due", "next_run_at <=")}
+
+
+@pytest.mark.parametrize("name", DUE)
+def test_what_is_not_due_is_not_read(plans, name):
+    index, bound = DUE[name]
+    walks = [
+        node for plan in plans[f"jobs/engine/{name}.sql"] for node in nodes(plan) if node.get("Index Name") == index
+    ]
+    assert walks
+    assert all(bound in walk["Index Cond"] for walk in walks)
 
 
 def test_the_claim_sorts_only_heads(plans):

@@ -13,6 +13,7 @@ from apps.jobs.engine.wake import PROMOTER, hush
 from apps.jobs.loops import LOOPS
 from apps.jobs.services import submit
 from apps.runtime.runner import Runner
+from apps.sql import open_own
 from tests.processes import final, until, worker
 
 
@@ -57,13 +58,12 @@ def test_a_word_on_its_channel_wakes_a_loop_that_would_sleep_for_an_hour(arena):
 
 
 def test_a_job_that_is_due_soon_wakes_the_promoter_and_one_that_is_not_does_not(arena, queue):
-    with Beats(3600, PROMOTER) as beats:
-        submit(queue=queue, type="noop", delay_seconds=3600)
-        submit(queue=queue, type="noop")
-        submit(queue=queue, type="noop", delay_seconds=0.5)
-        until(lambda: len(beats.turns) >= 2)
-        hush()
-        assert len(beats.turns) == 2
+    with open_own() as line:
+        line.execute(f"LISTEN {PROMOTER}")
+        for delay in (3600, 0, 0.5, 3600):
+            submit(queue=queue, type="noop", delay_seconds=delay)
+            hush()  # sends what there is
+        assert len(list(line.notifies(timeout=0.5))) == 1
 
 
 def test_the_promoter_listens():

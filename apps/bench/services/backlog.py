@@ -10,10 +10,10 @@ from apps.queues.models import Queue
 from apps.workers.engine.register import register
 
 
-def session(concurrency: int) -> UUID:
+def session(concurrency: int, *, uid: str = "bench") -> UUID:
     """Register a session that lives as long as any benchmark."""
     return register(
-        uid="bench", concurrency=concurrency, lease_seconds=86_400.0, hostname="bench", pid=os.getpid()
+        uid=uid, concurrency=concurrency, lease_seconds=86_400.0, hostname="bench", pid=os.getpid()
     ).session_id
 
 

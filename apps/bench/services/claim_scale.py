@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from apps.bench.services.drain import backlog
+from apps.bench.services.backlog import backlog, session
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.ground import Ground, ground
 from apps.bench.services.records import TYPE
 from apps.jobs.engine.claim import claim
 from apps.jobs.engine.report import Ended, report
 from apps.sql import run, run_alone
-from apps.workers.engine.register import register
 
 BATCH, WARM_UP, CLAIMS = 50, 10, 40
 JOBS = 1_000_000  # scheduled; the other kinds keep their proportion
@@ -73,15 +72,15 @@ def claim_scale(*, jobs: int | None, rounds: int, **_: object) -> dict[str, Any]
     """Milliseconds per claim on nearly empty tables, and on full ones."""
     load, average = Load.of(jobs or JOBS, rounds), os.getloadavg()
     with ground() as here:
-        session = register(uid="bench", concurrency=BATCH, lease_seconds=86_400.0, hostname="bench", pid=os.getpid())
+        claimer = session(BATCH)
         empty = []
         for _round in range(rounds):
-            backlog(here, (WARM_UP + CLAIMS) * BATCH)
+            backlog(here.queue, (WARM_UP + CLAIMS) * BATCH)
             _tidy()
-            empty.append(_claims(here, session.session_id))
+            empty.append(_claims(here, claimer))
         load.put(here.queue.pk)
         _tidy()
-        loaded = [_claims(here, session.session_id) for _round in range(rounds)]
+        loaded = [_claims(here, claimer) for _round in range(rounds)]
         taken = Rounds()
         for before, after in zip(empty, loaded, strict=True):
             taken.add(empty_ms=before, loaded_ms=after, ratio=after / before)

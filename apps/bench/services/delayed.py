@@ -11,6 +11,7 @@ from apps.bench.services.ground import Ground, ground
 from apps.bench.services.records import TYPE, payload, records
 from apps.bench.services.workers import wait, wait_ready, workers
 from apps.jobs import services
+from apps.queues.engine.clock import clock
 from apps.sql import Statement, run, run_alone
 
 JOBS, ROUND, CONCURRENCY = 1_000_000, 100, 10
@@ -37,7 +38,6 @@ _late = Statement(
     """,
     lambda *figures: figures,
 )
-_now = Statement("SELECT clock_timestamp()", lambda now: now)
 
 
 def delayed(*, jobs: int | None, concurrency: int | None, processes: int, rounds: int, **_: object) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def delayed(*, jobs: int | None, concurrency: int | None, processes: int, rounds
             wait_ready(running)
             for _round in range(rounds + 1):
                 lines.forget()
-                [since] = _now()
+                [since] = clock()
                 _submit(here)
                 wait(running, lambda: lines.count() >= ROUND, what="The jobs are not started")
                 time.sleep(0.5)  # until the last ones are in the ledger
@@ -65,7 +65,7 @@ def delayed(*, jobs: int | None, concurrency: int | None, processes: int, rounds
 def _submit(here: Ground) -> None:
     dice = random.Random(1)  # noqa: S311 - the same times each round
     for _ in range(ROUND):
-        [now] = _now()
+        [now] = clock()
         at = now + timedelta(seconds=dice.uniform(SOONEST, LATEST))
         services.submit(queue=here.queue, type=TYPE, payload=payload(), run_at=at)
         time.sleep(GAP)

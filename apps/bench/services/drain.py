@@ -5,11 +5,11 @@ import time
 from typing import Any
 
 from apps.bench.services import floor
+from apps.bench.services.backlog import backlog
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.ground import Ground, ground
-from apps.bench.services.records import TYPE, Records, payload, records
+from apps.bench.services.records import Records, records
 from apps.bench.services.workers import Stuck, wait, workers
-from apps.jobs import services
 from apps.sql import Statement, run_alone
 
 JOBS, CONCURRENCY = 30_000, 200
@@ -33,13 +33,6 @@ def drain(
         return told(here, taken, unit="jobs/s", load=load, **how)
 
 
-def backlog(here: Ground, jobs: int) -> None:
-    """Enqueue so many jobs, a thousand a call."""
-    for start in range(0, jobs, 1000):
-        batch = [{"type": TYPE, "payload": payload()} for _ in range(min(1000, jobs - start))]
-        services.submit_batch(queue=here.queue, jobs=batch)
-
-
 def finished() -> bool:
     """Does the queue's own storage say that nothing is left?"""
     return not _unfinished()[0]
@@ -55,7 +48,7 @@ def _floor(jobs: int, lines: Records) -> float:
 
 def _drain(here: Ground, jobs: int, lines: Records, *, count: int, flags: tuple[str, ...]) -> float:
     lines.forget()
-    backlog(here, jobs)
+    backlog(here.queue, jobs)
     run_alone("VACUUM (ANALYZE) jobs_job_live", lock_timeout="0")
     with workers(count, *flags) as running:
         wait(running, lambda: lines.count() >= jobs, what=f"{jobs} jobs are not started")

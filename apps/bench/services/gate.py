@@ -6,8 +6,8 @@ from collections import Counter
 from typing import Any
 
 from apps.audit.record import SYSTEM
+from apps.bench.services.backlog import backlog, session
 from apps.bench.services.claimers import HELD, claim_all
-from apps.bench.services.drain import backlog
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.forks import forks
 from apps.bench.services.ground import Ground, ground
@@ -15,7 +15,6 @@ from apps.bench.services.workers import READY_WITHIN, Stuck
 from apps.jobs.engine.open_gates import open_gates
 from apps.queues.services import queues
 from apps.sql import run_alone
-from apps.workers.engine.register import register
 
 JOBS = 12_000
 PROCESSES = 2  # that claim; each has its share of the claimers
@@ -37,13 +36,10 @@ def gate(*, jobs: int | None, rounds: int, **_: object) -> dict[str, Any]:
 def _measure(here: Ground, jobs: int, claimers: int, shards: int, met: Counter[str]) -> float:
     queues.update(queue=here.queue, actor=SYSTEM, max_concurrency=CAP, shards=shards)
     _open()
-    backlog(here, jobs)
+    backlog(here.queue, jobs)
     run_alone("VACUUM (ANALYZE)", lock_timeout="0")
     run_alone("CHECKPOINT", lock_timeout="0")
-    sessions = [
-        register(uid=f"bench-{number}", concurrency=HELD, lease_seconds=86_400.0, hostname="bench", pid=0).session_id
-        for number in range(claimers)
-    ]
+    sessions = [session(HELD, uid=f"bench-{number}") for number in range(claimers)]
     with forks(PROCESSES) as pool:
         parts = [(here.queue.pk, sessions[part::PROCESSES]) for part in range(PROCESSES)]
         shares = pool.starmap(claim_all, parts, chunksize=1)

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 from apps.audit.record import SYSTEM
-from apps.bench.services.drain import backlog
+from apps.bench.services.backlog import backlog
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.ground import PATH, Ground, ground
 from apps.bench.services.records import Records, records
@@ -61,7 +61,7 @@ def _line_up(other: Ground, jobs: int, lines: Records, running: list[Worker]) ->
     """One job takes the only token there is."""
     lines.forget()
     queues.update(queue=other.queue, actor=SYSTEM, rate_per_second=1 / EVERY, burst=1)
-    backlog(other, jobs)
+    backlog(other.queue, jobs)
     wait(running, lambda: lines.count() == 1, what="The token is not taken")
 
 
@@ -85,6 +85,6 @@ def _burst(here: Ground, lines: Records, running: list[Worker]) -> float:
     """Milliseconds from the call that enqueues them until the last one starts."""
     lines.forget()
     began = time.time()
-    backlog(here, NOOPS)
+    backlog(here.queue, NOOPS)
     wait(running, lambda: lines.count() >= NOOPS, what=f"{NOOPS} jobs are not started")
     return (max(line.started for line in lines.read()) - began) * 1000

@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.timezone import now
 from psycopg import IsolationLevel
 
-from apps.bench.services.drain import backlog
+from apps.bench.services.backlog import backlog
 from apps.bench.services.figures import Rounds, percentile, told
 from apps.bench.services.ground import Ground, ground
 from apps.bench.services.records import TYPE, Records, payload, records
@@ -61,7 +61,7 @@ def _burst(here: Ground, lines: Records, running: list[Worker], jobs: int) -> fl
     """Jobs a second, from the first start to the last, of a backlog that was waiting in a paused queue."""
     _let(here, run=False)
     lines.forget()
-    backlog(here, jobs)
+    backlog(here.queue, jobs)
     run_alone("VACUUM (ANALYZE) jobs_job_live", lock_timeout="0")
     _let(here, run=True)
     wait(running, lambda: lines.count() >= jobs, what=f"{jobs} jobs are not started")

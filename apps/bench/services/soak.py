@@ -7,7 +7,8 @@ from typing import Any
 import psutil
 from django.conf import settings
 
-from apps.bench.services.drain import backlog, finished
+from apps.bench.services.backlog import backlog
+from apps.bench.services.drain import finished
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.ground import Ground, ground
 from apps.bench.services.records import Records, records
@@ -56,7 +57,7 @@ def soak(*, jobs: int | None, concurrency: int | None, processes: int, **_: obje
 def _after(here: Ground, jobs: int, lines: Records, running: list[Worker]) -> Held:
     """What the worker holds once so many jobs have ended."""
     while (done := lines.count()) < jobs:
-        backlog(here, min(PART, jobs - done))
+        backlog(here.queue, min(PART, jobs - done))
         goal = min(done + PART, jobs)
         wait(running, lambda: lines.count() >= goal and finished(), what=f"{goal} jobs are not finished")  # noqa: B023
     return _held(here, running[0].process.pid)

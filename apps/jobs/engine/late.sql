@@ -2,7 +2,7 @@
 WITH due AS MATERIALIZED (
     SELECT tick.schedule_id, tick.scheduled_for, tick.deadline_at, tick.job_id
     FROM jobs_tick AS tick
-    WHERE tick.late IS NULL AND tick.deadline_at <= clock_timestamp()
+    WHERE tick.late IS NULL AND tick.deadline_at <= (SELECT clock_timestamp())
     ORDER BY tick.deadline_at
     LIMIT %(limit)s
     FOR NO KEY UPDATE SKIP LOCKED

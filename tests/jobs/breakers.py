@@ -80,10 +80,16 @@ def close_by_hand(queue):
     return services.set_breaker(queue=queue, actor=ANN, state="closed")
 
 
-def try_once(session, queue, outcome):
-    """The cooldown is over, one job tries and ends like this, and the loop looks."""
+def let_try(session, queue):
+    """The cooldown is over, and one job is let through to try; answers that."""
     cool(queue)
     enqueue(queue)
     [probe] = admitted(session, queue)
+    return probe
+
+
+def try_once(session, queue, outcome):
+    """One job tries and ends like this, and the loop looks."""
+    probe = let_try(session, queue)
     finish(session, probe, outcome=outcome)
     look()

@@ -12,6 +12,7 @@ from tests.jobs.breakers import (
     cooldown,
     end,
     gate,
+    let_try,
     look,
     rules,
     state,
@@ -94,9 +95,7 @@ def test_a_probe_whose_worker_is_lost_does_not_block(queue, session):
     rules(queue, trip=1)
     end(session, queue, FAIL)
     look()
-    cool(queue)
-    enqueue(queue)
-    assert len(admitted(session, queue)) == 1
+    let_try(session, queue)
     let_lapse(session)
     look()
     assert gate(queue).probe_job is not None  # nobody has said so yet
@@ -109,9 +108,7 @@ def test_a_probe_of_which_nothing_is_left_does_not_block(queue, session):
     rules(queue, trip=1)
     end(session, queue, FAIL)
     look()
-    cool(queue)
-    enqueue(queue)
-    [probe] = admitted(session, queue)
+    probe = let_try(session, queue)
     finish(session, probe)
     run("DELETE FROM jobs_attempt WHERE job_id = %s", [probe.job_id])
     run("DELETE FROM jobs_job WHERE id = %s", [probe.job_id])

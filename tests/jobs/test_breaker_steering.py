@@ -13,10 +13,10 @@ from tests.jobs.breakers import (
     FAIL,
     admitted,
     close_by_hand,
-    cool,
     cooldown,
     end,
     gate,
+    let_try,
     look,
     open_by_hand,
     rules,
@@ -74,9 +74,7 @@ def test_a_probe_of_a_breaker_that_was_opened_anew_decides_nothing(queue, sessio
     rules(queue, trip=1)
     end(session, queue, FAIL)
     look()
-    cool(queue)
-    enqueue(queue)
-    [probe] = admitted(session, queue)
+    probe = let_try(session, queue)
     open_by_hand(queue)
     finish(session, probe)
     look()

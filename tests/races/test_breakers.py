@@ -17,7 +17,7 @@ from apps.queues.services import queues as changes
 from apps.sql import open_async
 from tests.acts import enqueue, finish, take_one
 from tests.factories import SessionFactory
-from tests.jobs.breakers import FAIL, admitted, cool, end, gate, look, rules, state
+from tests.jobs.breakers import FAIL, admitted, cool, end, gate, let_try, look, rules, state
 from tests.jobs.looks import ANN, run
 from tests.races.stage import aside, meanwhile, together
 
@@ -111,9 +111,7 @@ def test_other_rules_that_are_made_while_it_trips_win(queue, session):
 
 def test_two_who_judge_the_same_probe_judge_once(queue, session):
     opened(queue, session)
-    cool(queue)
-    enqueue(queue)
-    [probe] = admitted(session, queue)
+    probe = let_try(session, queue)
     finish(session, probe, outcome=FAIL)
     _, [ended] = probes()
     together(*[lambda: services.judge_probe(ended)] * 6)
@@ -122,9 +120,7 @@ def test_two_who_judge_the_same_probe_judge_once(queue, session):
 
 def test_a_verdict_that_comes_twice_leaves_the_next_probe_alone(queue, session):
     opened(queue, session)
-    cool(queue)
-    enqueue(queue)
-    [probe] = admitted(session, queue)
+    probe = let_try(session, queue)
     finish(session, probe, outcome="released")
     _, [ended] = probes()
     services.judge_probe(ended)
@@ -136,9 +132,7 @@ def test_a_verdict_that_comes_twice_leaves_the_next_probe_alone(queue, session):
 
 def test_a_verdict_that_meets_an_operator_who_closes_it_does_nothing(queue, session):
     opened(queue, session)
-    cool(queue)
-    enqueue(queue)
-    [probe] = admitted(session, queue)
+    probe = let_try(session, queue)
     finish(session, probe, outcome=FAIL)
     _, [ended] = probes()
     with meanwhile(lambda: services.judge_probe(ended)) as judged:

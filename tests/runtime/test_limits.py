@@ -6,12 +6,15 @@ import pytest
 from django.db import connection
 
 from apps.audit.record import SYSTEM
+from apps.jobs.engine.wake import CHANNEL, hush
 from apps.jobs.models import Attempt
+from apps.jobs.selectors import find
 from apps.jobs.services import submit, submit_batch
 from apps.jobs.states import JobState
 from apps.queues.services import queues
+from apps.sql import open_own
 from tests.factories import QueueFactory
-from tests.processes import final, worker
+from tests.processes import effects, final, until, worker
 
 FAST = ("--poll-interval", "0.2", "--lease", "30", "--processes", "0", "--concurrency", "8")
 
@@ -55,6 +58,20 @@ def test_a_key_runs_one_at_a_time_over_all_workers_and_keys_run_beside_each_othe
         cursor.execute("SELECT extract(EPOCH FROM max(ended_at) - min(started_at)) FROM effects")
         assert float(cursor.fetchone()[0]) < 5  # six in a row of 0.1 s: nobody waited for a loop
     assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+
+
+def test_the_other_workers_hear_of_a_place_that_an_end_set_free(own_database, tmp_path, queue):
+    queues.update(queue=queue, actor=SYSTEM, max_per_key=1)
+    with open_own() as line, worker(own_database, tmp_path, *FAST):
+        first, _ = (
+            submit(queue=queue, type="effect.patient", payload={"seconds": 1}, concurrency_key="k") for _ in range(2)
+        )
+        until(lambda: effects(first.id))
+        hush()  # what the submits had to say is said
+        line.execute(f"LISTEN {CHANNEL}")
+        [word] = line.notifies(timeout=10, stop_after=1)
+        assert str(queue.pk) in word.payload
+        assert find(first.id).state == JobState.COMPLETED
 
 
 def test_a_rate_holds_and_what_has_none_is_not_held_up(own_database, tmp_path, queue):

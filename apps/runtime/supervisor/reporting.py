@@ -5,6 +5,7 @@ import contextlib
 import logging
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from uuid import UUID
 
 import psycopg
 import structlog
@@ -79,8 +80,7 @@ class Reporting:
         if not ended:
             return
         rows = await self._send(ended)
-        await self._admit(batch)
-        await self._wake(rows, batch)
+        await self._wake(rows, batch, await self._admit(batch))
         await self._tell_promoter(rows, batch)
         if len(rows) == len(ended) and not self.talks:
             return
@@ -117,8 +117,8 @@ class Reporting:
                 return []
             return await self._send([_without_content(ended[0], error)])
 
-    async def _admit(self, batch: Batch) -> None:
-        """Others of the same concurrency keys may run now, and so may those that were just enqueued."""
+    async def _admit(self, batch: Batch) -> set[UUID]:
+        """Others of the same concurrency keys may run now, and those that were just enqueued; answers their queues."""
         keys = {(run.claim.queue_id, key) for run, _ in batch if (key := run.claim.concurrency_key) is not None}
         keys |= {
             (job.queue_id, key)
@@ -127,10 +127,11 @@ class Reporting:
             for job in one.follow
             if (key := job.concurrency_key) is not None
         }
+        queues: set[UUID] = set()
         for some in batches(keys):
-            with contextlib.suppress(psycopg.Error, OSError):  # a hint: a loop lets them through too
-                if await self.wire.send(partial(admit.on, keys=some)):
-                    self.state.has_work.set()
+            with contextlib.suppress(psycopg.Error, OSError):  # a loop lets them through too
+                queues |= {row.queue_id for row in await self.wire.send(partial(admit.on, keys=some))}
+        return queues
 
     async def _tell_promoter(self, rows: list[Reported], batch: Batch) -> None:
         """Of attempts that come again before it would look, and of delayed jobs that were just enqueued."""
@@ -140,10 +141,10 @@ class Reporting:
             with contextlib.suppress(psycopg.Error, OSError):  # a hint: it looks every second
                 await self.wire.send(wake_promoter_statement.on)
 
-    async def _wake(self, rows: list[Reported], batch: Batch) -> None:
+    async def _wake(self, rows: list[Reported], batch: Batch, admitted: set[UUID]) -> None:
         """Children, followers and jobs handed back that are claimable: this worker looks at once, the others are told."""
         again = {(row.job_id, row.fence) for row in rows if row.state == JobState.QUEUED}
-        queues = {queue_id for row in rows for queue_id in row.woke}
+        queues = admitted | {queue_id for row in rows for queue_id in row.woke}
         queues |= {run.claim.queue_id for run, one in batch if one and one.follow}
         if again:
             queues |= {run.claim.queue_id for run, _ in batch if (run.claim.job_id, run.claim.fence) in again}

@@ -83,7 +83,7 @@ def test_a_waiting_job_that_somebody_holds(world, fault):
 
 
 def test_a_gate_that_lost_count(world, queue):
-    Gate.objects.create(queue=queue, shard=3, cap=10, in_flight=1)
+    Gate.objects.create(queue=queue, shard=3, in_flight=1)
     plant("UPDATE jobs_job_live SET shard = 3 WHERE state = 'running'")
     assert only("gate_counts_all") == [f"{queue.pk}/3"]
     Gate.objects.update(in_flight=2)

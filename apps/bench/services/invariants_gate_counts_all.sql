@@ -1,7 +1,7 @@
--- Gates with a cap that count fewer jobs than run on their charge.
+-- Gates that count fewer jobs than run on their charge.
 SELECT gate.queue_id || '/' || gate.shard
 FROM queues_gate AS gate
-WHERE gate.cap IS NOT NULL AND gate.in_flight < (
+WHERE gate.in_flight < (
     SELECT count(*) FROM jobs_job_live AS job
     WHERE job.queue_id = gate.queue_id AND job.shard = gate.shard AND job.state = 'running'
 )

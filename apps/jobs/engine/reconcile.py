@@ -18,7 +18,7 @@ class Drift:
 
 
 _hold = Statement.beside(__file__, lambda queue_id: queue_id)
-_count = Statement.beside(__file__, Drift, "reconcile_count")
+recount = Statement.beside(__file__, Drift, "reconcile_count")  # for whoever holds the gates of a queue
 
 
 def reconcile_steps(*, after: UUID = NOWHERE) -> Steps[tuple[UUID, list[Drift]] | None]:
@@ -26,7 +26,7 @@ def reconcile_steps(*, after: UUID = NOWHERE) -> Steps[tuple[UUID, list[Drift]] 
     rows = yield from _hold.ask(after=after)
     if not rows:
         return None
-    drifts = yield from _count.ask(queue_id=rows[0])
+    drifts = yield from recount.ask(queue_id=rows[0])
     return rows[0], drifts
 
 

@@ -1,4 +1,7 @@
-"""Open and close the breaker of a queue, by hand and by itself, and tell its workers."""
+"""Open and close the breaker of a queue, by hand and by itself, and tell its workers.
+
+A gate that comes with an opening counts what still runs on the charge of one that was there before.
+"""
 
 from datetime import datetime
 
@@ -8,6 +11,7 @@ from apps.audit.record import Actor
 from apps.errors import BadInput
 from apps.jobs.engine.outcomes import Tripped
 from apps.jobs.engine.probes import Probe
+from apps.jobs.engine.reconcile import recount
 from apps.jobs.engine.wake import wake_queue
 from apps.queues import services as queues
 from apps.queues.models import BreakerState, Queue
@@ -17,7 +21,9 @@ from apps.queues.models import BreakerState, Queue
 def set_breaker(*, queue: Queue, actor: Actor, state: str, until: datetime | None = None) -> Queue:
     """Open a breaker, until a time or for one cooldown, or close it, and let its workers know."""
     if state == BreakerState.OPEN:
-        return queues.open_breaker(queue=queue, actor=actor, until=until)
+        opened = queues.open_breaker(queue=queue, actor=actor, until=until)
+        recount(queue_id=queue.pk)
+        return opened
     if until is not None:
         raise BadInput.at("#/until", "Only an open breaker has an end.")
     closed = queues.close_breaker(queue=queue, actor=actor)
@@ -25,9 +31,13 @@ def set_breaker(*, queue: Queue, actor: Actor, state: str, until: datetime | Non
     return closed
 
 
+@transaction.atomic
 def trip_breaker(tripped: Tripped) -> bool:
     """Open a breaker that its rules open; answers whether it was not open already."""
-    return queues.trip_breaker(queue_id=tripped.queue_id, since=tripped.since, failures=tripped.failures)
+    opened = queues.trip_breaker(queue_id=tripped.queue_id, since=tripped.since, failures=tripped.failures)
+    if opened:
+        recount(queue_id=tripped.queue_id)
+    return opened
 
 
 @transaction.atomic

@@ -125,7 +125,7 @@ def _open_again(queue: Queue, gate: Gate, *, failures: int) -> None:
 
 
 def _open(queue: Queue, gate: Gate, actor: Actor, *, until: datetime, trips: int, failures: int | None = None) -> None:
-    """A gate that is only a breaker counts nothing, and so need not wait until what runs is counted."""
+    """A gate that comes for a breaker need not wait until what runs is counted: that is not on its charge."""
     before = _facts(gate)
     gate.breaker, gate.reopens_at, gate.trips = BreakerState.OPEN, until, trips
     opened = {"breaker": gate.breaker, "reopens_at": until, "trips": trips, "probe_job": None, "probe_fence": None}

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import statistics
 import time
 from multiprocessing.pool import AsyncResult
 from typing import Any
@@ -32,23 +33,26 @@ def listeners(*, rounds: int, seconds: int | None, **_: object) -> dict[str, Any
     """Jobs a second that clients, a process each, enqueue one by one while nobody listens, and while workers do."""
     seconds, load, taken = seconds or SECONDS, os.getloadavg(), Rounds()
     most: list[int] = []
+    usual: list[float] = []
     with ground() as here:
         for _round in range(rounds):
-            unheard, _nobody = _enqueue(here, seconds, listening=0)
-            heard, waiting = _enqueue(here, seconds, listening=LISTENERS)
-            most.append(waiting)
+            unheard, _looks = _enqueue(here, seconds, listening=0)
+            heard, looks = _enqueue(here, seconds, listening=LISTENERS)
+            most.append(max(looks))
+            usual.append(statistics.median(looks))
             taken.add(unheard_per_second=unheard, heard_per_second=heard, ratio=heard / unheard)
-        how = {"clients": CLIENTS, "listeners": LISTENERS, "seconds": seconds, "most_waiting_to_notify": most}
-        return told(here, taken, unit="jobs/s", load=load, **how)
+        waiting = {"most_waiting_to_notify": most, "usually_waiting_to_notify": usual}
+        how = {"clients": CLIENTS, "listeners": LISTENERS, "seconds": seconds}
+        return told(here, taken, unit="jobs/s", load=load, **how, **waiting)
 
 
-def _enqueue(here: Ground, seconds: float, *, listening: int) -> tuple[float, int]:
-    """How many a second, and the most sessions that were seen waiting for the lock of notifications."""
+def _enqueue(here: Ground, seconds: float, *, listening: int) -> tuple[float, list[int]]:
+    """How many a second, and how many sessions waited for the lock of notifications, look by look."""
     run_alone("VACUUM (ANALYZE) jobs_job_live", lock_timeout="0")
     with forks(CLIENTS) as pool:
         counts = pool.starmap_async(_client, [(here.queue, seconds)] * CLIENTS, chunksize=1)
-        most = asyncio.run(_watch(counts, listening))
-        return sum(counts.get()) / seconds, most
+        looks = asyncio.run(_watch(counts, listening))
+        return sum(counts.get()) / seconds, looks
 
 
 def _client(queue: Queue, seconds: float) -> int:
@@ -63,21 +67,21 @@ def _client(queue: Queue, seconds: float) -> int:
     return made
 
 
-async def _watch(counts: AsyncResult[list[int]], listening: int) -> int:
-    """Listen as workers do until the clients have done; the most that waited at one moment to notify."""
+async def _watch(counts: AsyncResult[list[int]], listening: int) -> list[int]:
+    """Listen as workers do until the clients have done; how many waited to notify at each look."""
     looking, *ears = [await open_async() for _ in range(1 + listening)]
     hearing = [asyncio.create_task(_hear(ear)) for ear in ears]
-    most = 0
+    looks = [0]
     try:
         while not counts.ready():
-            most = max(most, (await _waiting.on(looking))[0])
+            looks += await _waiting.on(looking)
             await asyncio.sleep(LOOK_EVERY)
     finally:
         for one in hearing:
             one.cancel()
         for line in (looking, *ears):
             await line.close()
-    return most
+    return looks
 
 
 async def _hear(ear: Line) -> None:

@@ -8,7 +8,11 @@ SPECTACULAR = {
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "ENUM_NAME_OVERRIDES": {"JobState": "apps.jobs.states.JobState", "Role": "apps.accounts.models.Role"},
+    "ENUM_NAME_OVERRIDES": {
+        "JobState": "apps.jobs.states.JobState",
+        "Role": "apps.accounts.models.Role",
+        "WorkerState": "apps.jobs.serializers.answers.WORKER_STATES",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.accounts.api.schema.finish",

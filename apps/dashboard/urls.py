@@ -33,6 +33,7 @@ urlpatterns = [
     path("schedules/<uuid:schedule_id>/pause", schedules.pause, name="pause_schedule"),
     path("schedules/<uuid:schedule_id>/resume", schedules.resume, name="resume_schedule"),
     path("schedules/<uuid:schedule_id>/run", schedules.run, name="run_schedule"),
+    path("line", lists.line, name="line"),
     path("workers", lists.workers, name="workers"),
     path("dead-letters", lists.dead_letters, name="dead_letters"),
 ]

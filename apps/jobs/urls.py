@@ -1,6 +1,6 @@
 """Where the endpoints of jobs stand, below /api/v1/."""
 
-from apps.jobs.api import files, order, queues, read, schedules, submit, verbs
+from apps.jobs.api import files, line, order, queues, read, schedules, submit, verbs
 
 urlpatterns = [
     queues.OneQueue.at("queues/<uuid:queue>"),
@@ -8,6 +8,7 @@ urlpatterns = [
     queues.QueueBreaker.at("queues/<uuid:queue>/breaker"),
     queues.PurgeQueue.at("queues/<uuid:queue>/purge"),
     queues.ResumeType.at("projects/<uuid:project>/types/<str:type>/resume"),
+    line.ProjectLine.at("projects/<uuid:project>/line"),
     submit.Submit.at("queues/<uuid:queue>/jobs"),
     submit.SubmitBatch.at("queues/<uuid:queue>/jobs/batch"),
     queues.ReplayQueue.at("queues/<uuid:queue>/dlq/replay"),

@@ -151,6 +151,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("schedule-run-now", "POST"): Ask(lambda w: f"schedules/{w.schedule}/run-now"),
     ("schedule-preview", "GET"): Ask(lambda w: f"schedules/{w.schedule}/preview?count=3"),
     ("schedule-ticks", "GET"): Ask(lambda w: f"schedules/{w.schedule}/ticks"),
+    ("project-line", "GET"): Ask(lambda w: f"projects/{w.project}/line"),
     ("jobs", "GET"): Ask(lambda w: f"jobs?queue={w.queue}"),
     ("job", "GET"): Ask(lambda w: f"jobs/{w.queued}"),
     ("job-logs", "GET"): Ask(lambda w: f"jobs/{w.queued}/logs"),

@@ -11,6 +11,7 @@ MAY_SCAN = {
     "jobs/engine/prune_shelves.sql": "once an hour and day",
     "jobs/engine/prune_ticks.sql": "once a minute, over schedules; of their ticks the oldest",
     "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
+    "jobs/engine/line.sql": "read by people; over workflows alone, as tested below",
     "jobs/engine/why.sql": "read by people, of one job; over sessions alone, as tested below",
 }
 # … and those that have no plan to keep, or one that is kept elsewhere.

@@ -28,6 +28,7 @@ from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.fenced import fenced
 from apps.jobs.engine.gates import gates
 from apps.jobs.engine.heartbeat import Told, heartbeat
+from apps.jobs.engine.line import line
 from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.partition import JOB
 from apps.jobs.engine.promote import next_due, promote
@@ -118,6 +119,7 @@ def _live(queue: Any) -> None:
     next_due()
     ready(after=UUID(int=0), limit=10)
     ready_among(after=UUID(int=0), queues=[queue.pk], limit=10)
+    line(project_id=queue.project_id, queue_ids=[queue.pk, *(seeded("queue", n) for n in range(1, 6))], reach=51)
     registered = register(uid="here", concurrency=500, lease_seconds=30, hostname="host", pid=1)
     queue.session_id = registered.session_id
     queues = [queue.pk, *(seeded("queue", n) for n in range(1, 6))]
@@ -234,6 +236,10 @@ def test_what_nobody_announces_is_found_along_the_lanes(plans):
         assert scans(plan) <= {"workers_session"}
         indexes = {node.get("Index Name", "") for node in nodes(plan)}
         assert {name for name in indexes if name.startswith("jobs_")} == {"jobs_job_live_lane"}
+
+
+def test_the_line_of_a_project_reads_no_jobs_but_those_it_shows(plans):
+    assert all(scans(plan) <= {"jobs_workflow"} for plan in plans["jobs/engine/line.sql"])
 
 
 def test_why_a_job_waits_reads_no_jobs_but_those_it_counts(plans):

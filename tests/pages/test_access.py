@@ -25,6 +25,7 @@ READS = {
     "job": ("job",),
     "queue": ("queue",),
     "schedules": (),
+    "line": (),
     "schedule": ("schedule",),
 }
 WRITES = {
@@ -79,7 +80,7 @@ def test_what_is_not_yours_is_not_there(name, things, stranger):
     assert theirs.content == nobodys.content
 
 
-@pytest.mark.parametrize("name", ["home", "moved", "jobs", "workers", "dead_letters", "schedules"])
+@pytest.mark.parametrize("name", ["home", "moved", "jobs", "line", "workers", "dead_letters", "schedules"])
 def test_a_list_of_somebody_elses_project_is_not_there(name, things, stranger, project):
     assert stranger.get(reverse(f"dashboard:{name}"), {"project": str(project.pk)}).status_code == 404
 

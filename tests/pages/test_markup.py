@@ -73,7 +73,7 @@ def test_it_is_text_on_every_page(text, client, organization, session, settings,
     (tmp_path / str(job_id) / text.replace("/", "_")).write_bytes(b"x")
     schedule = _schedule(queue, text)
     own = _own_elements(client, f"/jobs/{acts.enqueue(QueueFactory.create(project=project))}")
-    lists = ("/", "/jobs", "/jobs?state=dead_letter", "/workers", "/dead-letters", "/schedules")
+    lists = ("/", "/jobs", "/jobs?state=dead_letter", "/workers", "/dead-letters", "/schedules", "/line")
     for address in (*lists, f"/queues/{queue.pk}", f"/jobs/{job_id}", f"/jobs/{dead}", f"/schedules/{schedule}"):
         response = client.get(address)
         assert not _foreign(response, own), address

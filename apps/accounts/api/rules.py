@@ -62,6 +62,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "schedule-run-now": {"POST": OPERATE},
     "schedule-preview": {"GET": VIEW},
     "schedule-ticks": {"GET": VIEW},
+    "project-line": {"GET": VIEW},
     "jobs": {"GET": VIEW},
     "job": {"GET": VIEW},
     "job-logs": {"GET": VIEW},

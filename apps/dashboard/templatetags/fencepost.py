@@ -51,6 +51,7 @@ STATES = {
     "live": ("live", "good"),
     "draining": ("draining", "warn"),
     "silent": ("silent", "bad"),
+    "offline": ("offline", "bad"),
     "stopped": ("stopped", "quiet"),
 }
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))

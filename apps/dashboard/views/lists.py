@@ -17,6 +17,7 @@ from apps.dashboard.selectors.job import several
 from apps.dashboard.views.shell import Request, as_uuid, choose, clean, page, part, show
 from apps.jobs.engine.list_dead import list_dead
 from apps.jobs.engine.list_jobs import Window, list_jobs
+from apps.jobs.selectors.line import operators_line
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
 
@@ -108,6 +109,18 @@ def workers(request: HttpRequest) -> HttpResponse:
     seen = fleet(project=seat.project, queues=_queues(seat.project.pk))
     template = "dashboard/parts/workers.html" if part(request) == "workers" else "dashboard/workers.html"
     return show(request, template, seat, all_seats, fleet=seen)
+
+
+@require_GET
+@page
+def line(request: HttpRequest) -> HttpResponse:
+    request = cast("Request", request)
+    seat, all_seats = choose(request)
+    if seat is None:
+        return redirect("dashboard:home")
+    seen = operators_line(project=seat.project, queue_ids=[queue.pk for queue in _queues(seat.project.pk)])
+    template = "dashboard/parts/line.html" if part(request) == "line" else "dashboard/line.html"
+    return show(request, template, seat, all_seats, line=seen)
 
 
 def _queues(project_id: UUID) -> list[Queue]:

@@ -109,6 +109,24 @@ WORKER = {
     "capabilities": None,
 }
 
+LINE_ITEM = {
+    **JOB,
+    "workflow": ID,
+    "workflow_name": "spring catalogue",
+    "required_worker": None,
+    "assigned_worker": "press-1",
+    "paused": False,
+    "attempts": 1,
+    "waiting_seconds": None,
+    "retry_at": None,
+    "can_retry": False,
+}
+LINE_OF_PROJECT = {
+    "pending": [],
+    "more": False,
+    "workers": [{"worker": "press-1", "state": "live", "items": [LINE_ITEM], "more": False}],
+}
+
 
 def page(item: object) -> dict[str, object]:
     """A page with one item."""

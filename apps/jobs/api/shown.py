@@ -22,7 +22,7 @@ SILENT = {JobState.QUEUED, JobState.SCHEDULED, JobState.BLOCKED}  # nothing may 
 
 def listed(job: Listed) -> dict[str, Any]:
     """A job as a list shows it; its position costs too much there."""
-    return _LISTED.to_representation(_facts(job))
+    return _LISTED.to_representation(facts(job))
 
 
 def brief(job: Job) -> dict[str, Any]:
@@ -32,17 +32,17 @@ def brief(job: Job) -> dict[str, Any]:
 
 def cancelled(job: Job, *, cancelling: bool) -> dict[str, Any]:
     """The same after a cancel."""
-    return answers.CancelledAnswer({**_facts(_as_listed(job)), "cancelling": cancelling}).data
+    return answers.CancelledAnswer({**facts(_as_listed(job)), "cancelling": cancelling}).data
 
 
 def whole(job: Job, role: Role) -> dict[str, Any]:
     """Everything there is to know of a job, as far as a role may."""
     least = Role(job.queue.hide_payloads_below or job.queue.project.hide_payloads_below)
     hidden = role.level < least.level
-    told, waiting, now = detail.progress(job), why_waiting(job), _facts(_as_listed(job))
+    told, waiting, now = detail.progress(job), why_waiting(job), facts(_as_listed(job))
     if now["state"] not in WAITING:  # it was claimed since the line before
         waiting = None
-    facts = {
+    everything = {
         **vars(job),
         **now,
         "position": waiting.position if waiting and not waiting.is_far else None,
@@ -61,7 +61,7 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
             for path in detail.files(job.pk)
         ],
     }
-    return answers.JobDetailAnswer(facts).data
+    return answers.JobDetailAnswer(everything).data
 
 
 def file_url(job_id: UUID, name: str) -> str:
@@ -78,7 +78,8 @@ def _as_listed(job: Job) -> Listed:
     return found[0]
 
 
-def _facts(job: Listed) -> dict[str, Any]:
+def facts(job: Listed) -> dict[str, Any]:
+    """What every answer about a job has."""
     saved = detail.files(job.id) if job.state not in SILENT or job.attempt else []
     url = file_url(job.id, saved[0].name) if saved else None
     return {**{name: getattr(job, name) for name in NAMES}, "position": None, "result_url": url}

@@ -90,6 +90,8 @@ CREATE INDEX jobs_job_live_key ON jobs_job_live (queue_id, concurrency_key)
 WHERE concurrency_key IS NOT NULL AND NOT key_full AND state IN ('queued', 'running');
 CREATE INDEX jobs_job_live_workflow ON jobs_job_live (workflow_id) WHERE workflow_id IS NOT NULL;
 CREATE INDEX jobs_job_live_batch ON jobs_job_live (batch_id) WHERE batch_id IS NOT NULL;
+-- line.sql: what a person holds back; few are
+CREATE INDEX jobs_job_live_stopped ON jobs_job_live (queue_id, id) WHERE state IN ('paused', 'awaiting_approval');
 -- lists of a queue, and its deletion: not for every insert; see docs/decisions
 
 CREATE TABLE jobs_job_dead PARTITION OF jobs_job FOR VALUES IN ('9999-12-31');

@@ -6,6 +6,8 @@ from rest_framework import serializers
 
 from apps.jobs.states import JobState
 
+WORKER_STATES = ["live", "draining", "offline"]
+
 
 class ReceiptAnswer(serializers.Serializer[Any]):
     """Where a submitted job now waits."""
@@ -188,7 +190,7 @@ class WorkerAnswer(serializers.Serializer[Any]):
     uid = serializers.CharField()
     hostname = serializers.CharField()
     pid = serializers.IntegerField()
-    state = serializers.ChoiceField(["live", "draining", "offline"])
+    state = serializers.ChoiceField(WORKER_STATES)
     concurrency = serializers.IntegerField()
     held_jobs = serializers.IntegerField(help_text="Yours alone.")
     types = serializers.ListField(child=serializers.CharField())

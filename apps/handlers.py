@@ -42,6 +42,16 @@ class Snooze(Exception):
         self.after = _seconds(after) or 0.0
 
 
+class NeedsApproval(Exception):
+    """End this attempt and ask a person. `result` is kept, and at hand as ctx.result when the job goes on."""
+
+    result: Any = None  # for a subclass whose __init__ does not call this one
+
+    def __init__(self, result: Any = None, reason: str = "") -> None:
+        super().__init__(reason)
+        self.result = result
+
+
 class Discard(Exception):
     """Fail for good: no attempt is left, whatever the policy says."""
 
@@ -102,6 +112,18 @@ class Context(Protocol):
     @property
     def idempotency_key(self) -> str:
         """The same for every attempt of one generation: give it to the service you call."""
+
+    @property
+    def approved(self) -> bool:
+        """True when somebody approved the job before this attempt."""
+
+    @property
+    def approval_note(self) -> str:
+        """What the approver said."""
+
+    @property
+    def result(self) -> Any:
+        """The result an earlier attempt asked for approval with: go on from there. None where none did."""
 
     @property
     def cancelled(self) -> bool:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dashboard.views import home, jobs, lists, order, queues, schedules
+from apps.dashboard.views import decide, home, jobs, lists, order, queues, schedules
 
 app_name = "dashboard"
 urlpatterns = [
@@ -13,6 +13,8 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/cancel", jobs.cancel, name="cancel"),
     path("jobs/<uuid:job_id>/retry", jobs.retry, name="retry"),
     path("jobs/<uuid:job_id>/replay", jobs.replay, name="replay"),
+    path("jobs/<uuid:job_id>/approve", decide.approve, name="approve"),
+    path("jobs/<uuid:job_id>/reject", decide.reject, name="reject"),
     path("jobs/<uuid:job_id>/discard", jobs.discard, name="discard"),
     path("jobs/<uuid:job_id>/pause", order.pause, name="pause_job"),
     path("jobs/<uuid:job_id>/resume", order.resume, name="resume_job"),

@@ -44,6 +44,8 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (S.BLOCKED, S.SCHEDULED): {"wake_dependents"},
     (S.BLOCKED, S.AWAITING_APPROVAL): {"wake_dependents"},
     (S.BLOCKED, S.CANCELLED): {"wake_dependents", "cancel"},
+    (S.AWAITING_APPROVAL, S.QUEUED): {"approve", "retry_now"},
+    (S.AWAITING_APPROVAL, S.SCHEDULED): {"approve"},
     (S.QUEUED, S.RUNNING): {"claim"},
     (S.RUNNING, S.COMPLETED): {"report"},
     (S.RUNNING, S.RETRY_WAIT): {"report"},
@@ -51,8 +53,9 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (S.RUNNING, S.CANCELLED): {"report", "cancel"},
     (S.RUNNING, S.SCHEDULED): {"report"},
     (S.RUNNING, S.QUEUED): {"report"},
+    (S.RUNNING, S.AWAITING_APPROVAL): {"report"},  # its handler asks a person
     (S.SCHEDULED, S.CANCELLED): {"cancel"},
-    (S.AWAITING_APPROVAL, S.CANCELLED): {"cancel"},
+    (S.AWAITING_APPROVAL, S.CANCELLED): {"cancel", "reject"},
     (S.QUEUED, S.CANCELLED): {"cancel", "purge"},
     (S.RETRY_WAIT, S.CANCELLED): {"cancel"},
     (S.PAUSED, S.CANCELLED): {"cancel", "wake_dependents"},
@@ -72,6 +75,7 @@ class Outcome(TextChoices):
     LOST = "lost"  # its session fell silent
     CRASHED = "crashed"  # its executor died
     SNOOZED = "snoozed"  # asked to be run later; spends no attempt
+    NEEDS_APPROVAL = "needs_approval"  # asked a person to look first; spends no attempt
     RELEASED = "released"  # handed back by a draining worker; spends no attempt
     CANCELLED = "cancelled"
 
@@ -109,6 +113,7 @@ class Reason(TextChoices):
     PERMANENT_ERROR = "permanent_error"
     PARENT_FAILED = "parent_failed"
     CANCELLED = "cancelled"
+    REJECTED = "rejected"
     PURGED = "purged"
 
 

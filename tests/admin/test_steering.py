@@ -1,6 +1,7 @@
 """Staff put jobs in order and hold back queues, types and jobs: by POST, by the services, written down."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.urls import reverse
@@ -117,3 +118,25 @@ def test_an_onlooker_steers_nothing(onlooker, queue):
     run(onlooker, Job, "set_priority", job_id, confirmed="yes", priority="5")
     run(onlooker, Queue, "pause_because", queue, confirmed="yes")
     assert (find(job_id).state, find(job_id).priority, Queue.objects.get().paused_at) == ("queued", 0, None)
+
+
+def test_a_job_that_waits_for_approval_is_decided_upon_by_its_buttons(console, queue):
+    first, second = (acts.enqueue(queue, requires_approval=True) for _ in range(2))
+    page = console.get(reverse("admin:jobs_job_change", args=[first])).content.decode()
+    assert f"/{first}/approve/" in page
+    assert f"/{first}/retry/" not in page
+    press(console, "approve", first)
+    press(console, "reject", second)
+    assert [find(job_id).state for job_id in (first, second)] == ["queued", "cancelled"]
+    assert entries(first) == ["job.approve"]
+
+
+@pytest.mark.parametrize(("action", "then"), [("approve_all", "queued"), ("reject_all", "cancelled")])
+def test_many_are_decided_upon_with_a_note_that_is_asked_for(action, then, console, queue):
+    jobs = [acts.enqueue(queue, requires_approval=True) for _ in range(2)]
+    asked = run(console, Job, action, *jobs)
+    assert b'name="note"' in asked.content
+    run(console, Job, action, *jobs, note="as agreed", confirmed="1")
+    assert {find(job_id).state for job_id in jobs} == {then}
+    approvals: list[Any] = [find(job_id).approval for job_id in jobs]
+    assert {one["note"] for one in approvals} == {"as agreed"}

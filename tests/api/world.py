@@ -39,6 +39,7 @@ class World:
     scheduled: UUID
     dead: UUID
     paused: UUID
+    asking: UUID
     schedule: UUID
     user: UUID
 
@@ -66,6 +67,7 @@ def build(organization: Organization, results: Path) -> World:
         scheduled=acts.enqueue(queue, delay_ms=3_600_000),
         dead=dead,
         paused=_paused(queue),
+        asking=acts.enqueue(queue, requires_approval=True),
         schedule=make_schedule(queue, payload=SECRET).pk,
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
     )
@@ -164,6 +166,8 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("job-reschedule", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/reschedule", lambda: {"delay_seconds": 5}),
     ("job-priority", "POST"): Ask(lambda w: f"jobs/{w.queued}/priority", lambda: {"priority": 5}),
     ("job-move", "POST"): Ask(lambda w: f"jobs/{w.queued}/move", lambda: {"to": "top"}),
+    ("job-approve", "POST"): Ask(lambda w: f"jobs/{w.asking}/approve", lambda: {"note": "x"}),
+    ("job-reject", "POST"): Ask(lambda w: f"jobs/{w.asking}/reject", lambda: {"note": "x"}),
     ("job-run-next", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/run-next"),
     ("dlq", "GET"): Ask(lambda w: f"dlq?project={w.project}"),
     ("dlq-job", "DELETE"): Ask(lambda w: f"dlq/{w.dead}", status=204),

@@ -8,6 +8,7 @@ from django.db import connection
 from apps.jobs import services
 from apps.jobs.engine import prune
 from apps.jobs.engine.admit import START, admit, admit_due
+from apps.jobs.engine.approve import approve
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
@@ -17,6 +18,7 @@ from apps.jobs.engine.outcomes import Watch
 from apps.jobs.engine.pause import pause
 from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
+from apps.jobs.engine.reject import reject
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.rerank import rerank
 from apps.jobs.engine.reschedule import reschedule
@@ -48,6 +50,10 @@ def steer(queue: Any) -> None:
     reschedule(job_id=jobs[0], delay_ms=5)
     assert move(job_id=jobs[2], to="up")
     assert run_next(job_id=jobs[3])
+    asking = [NewJob(queue_id=queue.pk, type="ping", requires_approval=True) for _ in range(2)]
+    decided = [one.job_id for one in enqueue(asking)]
+    assert approve(job_id=decided[0], by="ann")
+    assert reject(job_id=decided[1], by="ann")
     pause(ids=jobs)
     resume(ids=jobs)
     rerank(queues=[queue.pk])

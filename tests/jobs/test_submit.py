@@ -32,6 +32,7 @@ def test_a_job_says_what_it_was_told(queue):
         timeout_ms=1500,
         max_attempts=2,
         max_losses=4,
+        max_snoozes=6,
         on_parent_failure="run",
         unique_key="a.png",
         labels={"colour": "red"},
@@ -41,6 +42,7 @@ def test_a_job_says_what_it_was_told(queue):
     assert again.queue == queue
     assert (again.type, again.payload, again.labels) == ("ping", {"path": "a.png"}, {"colour": "red"})
     assert (again.priority, again.timeout_ms, again.max_attempts, again.max_losses) == (7, 1500, 2, 4)
+    assert again.max_snoozes == 6
     assert (again.on_parent_failure, again.unique_key, again.submitted_by) == ("run", "a.png", ann)
 
 
@@ -52,6 +54,8 @@ def test_the_answer_is_the_row_as_it_was_written(queue):
         {"payload": {"a": [1, 2.5]}, "labels": {"b": "c"}, "unique_key": "k", "retry_policy": own, "max_losses": 2},
         {"unique_key": "k"},
         {"timeout_ms": 9, "on_parent_failure": "run", "submitted_by": uuid7(), "max_attempts": 7},
+        {"requires_approval": True, "max_snoozes": 3},
+        {"requires_approval": False, "max_snoozes": 0, "unique_key": "other"},
     ):
         job = submit(queue, **fields)
         written = row(job.id)

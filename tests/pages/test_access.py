@@ -37,6 +37,8 @@ WRITES = {
     "resume": ("queue", Role.MEMBER),
     "replay_queue": ("queue", Role.MEMBER),
     "purge": ("queue", Role.ADMIN),
+    "approve": ("job", Role.MEMBER),
+    "reject": ("job", Role.MEMBER),
     "pause_job": ("job", Role.MEMBER),
     "resume_job": ("job", Role.MEMBER),
     "move": ("job", Role.MEMBER),

@@ -23,7 +23,20 @@ from apps.runtime.executor.frames import (
 )
 
 START = Start(
-    1, uuid7(), uuid7(), "a/b/c", "noop", '{"é": 1}', 1, 5, 2**60, 1, datetime(2026, 1, 2, 3, 4, 5, 678, UTC), None, "r"
+    1,
+    uuid7(),
+    uuid7(),
+    "a/b/c",
+    "noop",
+    '{"é": 1}',
+    1,
+    5,
+    2**60,
+    1,
+    datetime(2026, 1, 2, 3, 4, 5, 678, UTC),
+    None,
+    "r",
+    None,
 )
 ORDERS = [Serve(uuid7(), 10), START, Halt(1, "timeout")]
 WORDS = [Began([1, 2]), Said(1, "line", "info"), Told(1, 2, None, "s", "n"), Done(1, "success", "[1]"), Done(2, None)]

@@ -76,6 +76,8 @@ RULES: dict[str, dict[str, Rule]] = {
     "job-priority": {"POST": OPERATE},
     "job-move": {"POST": OPERATE},
     "job-run-next": {"POST": OPERATE},
+    "job-approve": {"POST": OPERATE},
+    "job-reject": {"POST": OPERATE},
     "dlq": {"GET": VIEW},
     "dlq-job": {"DELETE": ADMIN},
     "dlq-job-replay": {"POST": OPERATE},

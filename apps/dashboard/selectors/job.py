@@ -55,6 +55,11 @@ def texts(job: Job) -> Texts:
     return Texts(payload or "", result)
 
 
+def decided_at(job: Job) -> datetime | None:
+    """When somebody approved or rejected it."""
+    return datetime.fromisoformat(job.approval["at"]) if job.approval and "at" in job.approval else None
+
+
 def parents(job: Job) -> Kin:
     edges = Dependency.objects.filter(child_id=job.pk).values_list("parent_id", flat=True)
     return _kin(edges, job.created_at - timedelta(days=settings.RETENTION_JOBS_DAYS))

@@ -34,6 +34,7 @@ STATES = {
     "lost": ("lost", "bad"),
     "crashed": ("crashed", "bad"),
     "snoozed": ("snoozed", "later"),
+    "needs_approval": ("asked for approval", "later"),
     "released": ("released", "quiet"),
     # queues
     "moving": ("moving", "good"),

@@ -40,6 +40,7 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         progress=detail.progress(one) if one.state == JobState.RUNNING else None,
         holder=detail.holder(one),
         waiting=why_waiting(one),
+        approved_at=reads.decided_at(one),
         texts=reads.texts(one) if seat.sees_payloads_of(one.queue) else None,
         files=reads.files(one) if seat.sees_payloads_of(one.queue) else [],
         parents=parents,

@@ -19,6 +19,7 @@ OUTCOMES = {
     "success": "success",
     "retryable_error": "warning",
     "snoozed": "info",
+    "needs_approval": "info",
     "permanent_error": "danger",
     "timeout": "danger",
     "lost": "danger",

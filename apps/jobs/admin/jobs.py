@@ -17,7 +17,7 @@ from unfold.decorators import display
 from apps.audit.admin.console import actor_of
 from apps.errors import NotFound, Refusal
 from apps.jobs import services
-from apps.jobs.admin.steering import Steering
+from apps.jobs.admin.deciding import Deciding
 from apps.jobs.models import Attempt, Job
 from apps.jobs.selectors import DEAD_LETTERS, find
 from apps.jobs.selectors.why import why_waiting
@@ -85,7 +85,7 @@ class StateFilter(DropdownFilter):
 
 
 @admin.register(Job)
-class JobConsole(Steering):
+class JobConsole(Deciding):
     list_display = ("what", "state_label", "where", "tries", "priority", "created_at", "finished_at", "buttons")
     list_filter = (ShelfFilter, StateFilter)
     list_filter_submit = False
@@ -96,6 +96,8 @@ class JobConsole(Steering):
         "cancel_all",
         "retry_all",
         "replay_all",
+        "approve_all",
+        "reject_all",
         "pause_all",
         "resume_all",
         "run_next_all",
@@ -106,7 +108,7 @@ class JobConsole(Steering):
         "set_priority",
         "reschedule",
     )
-    row_buttons = ("cancel", "retry", "replay", "pause", "resume", "run_next")
+    row_buttons = ("approve", "reject", "cancel", "retry", "replay", "pause", "resume", "run_next")
     readonly_fields = ("where", "waits_for", "tries", "payload_text", "result_text", "buttons")
     fieldsets = (
         (None, {"fields": ("id", "type", "where", "state", "reason", "waits_for", "tries", "buttons")}),
@@ -246,7 +248,10 @@ class JobConsole(Steering):
 
 def _offers(job: Job) -> Iterator[tuple[str, str, str]]:
     """The verbs that apply to a job in its state: name, words, icon."""
-    if job.state in RETRYABLE:
+    if job.state == JobState.AWAITING_APPROVAL:
+        yield "approve", "Approve", "check"
+        yield "reject", "Reject", "block"
+    if job.state in RETRYABLE or (job.state == JobState.AWAITING_APPROVAL and job.approval):
         yield "retry", "Run now", "bolt"
     if job.state == JobState.QUEUED:
         yield "run_next", "Run next", "vertical_align_top"

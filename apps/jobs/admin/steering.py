@@ -87,16 +87,16 @@ class Steering(Window):
         def act(pk: UUID, asked: dict[str, Any]) -> None:
             services.set_priority(job_id=pk, actor=actor_of(request), priority=asked["priority"])
 
-        return self._asked(request, PriorityForm, "set_priority", act, "given another priority")
+        return self.asked(request, PriorityForm, "set_priority", act, "given another priority")
 
     @admin.action(description="Reschedule…", permissions=["act"])
     def reschedule(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
         def act(pk: UUID, asked: dict[str, Any]) -> None:
             services.reschedule(job_id=pk, actor=actor_of(request), delay_seconds=asked["minutes"] * 60)
 
-        return self._asked(request, TimeForm, "reschedule", act, "rescheduled")
+        return self.asked(request, TimeForm, "reschedule", act, "rescheduled")
 
-    def _asked(
+    def asked(
         self,
         request: HttpRequest,
         kind: type[forms.Form],

@@ -1,6 +1,7 @@
 """Jobs as they go out."""
 
 from dataclasses import fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -47,6 +48,7 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
         **now,
         "position": waiting.position if waiting and not waiting.is_far else None,
         "pending_parents": job.pending,
+        "approval": _approval(job.approval) if job.approval else None,
         "payload": None if hidden else job.payload,
         "result": None if hidden else job.result,
         "payload_hidden": hidden,
@@ -96,6 +98,11 @@ def _lease(job: Job) -> dict[str, Any] | None:
         "expires_at": session.lease_expires_at,
         "deadline_at": job.deadline_at,
     }
+
+
+def _approval(kept: dict[str, str]) -> dict[str, Any]:
+    moments: dict[str, Any] = {name: datetime.fromisoformat(kept[name]) for name in ("asked_at", "at") if name in kept}
+    return {**dict.fromkeys(("asked_at", "decision", "at", "by", "note")), **kept, **moments}
 
 
 def _attempt(ran: detail.Ran) -> dict[str, Any]:

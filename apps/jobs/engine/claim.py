@@ -37,6 +37,7 @@ class Claim(NamedTuple):
     losses: int = 0  # attempts that ended with their process or their worker
     releases: int = 0  # … and those that were handed back because a neighbour had to be killed
     concurrency_key: str | None = None
+    approved: str | None = None  # JSON text: the approver's note, and the result its handler had asked with
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ class NewJob:
     retry_policy_id: UUID | None = None
     max_attempts: int | None = None
     max_losses: int | None = None
+    max_snoozes: int | None = None
     depends_on: Sequence[UUID] = ()
     on_parent_failure: str | None = None
     unique_key: str | None = None
@@ -164,6 +165,7 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "policies": column([job.retry_policy_id for job in jobs]),
         "max_attempts": column([job.max_attempts for job in jobs]),
         "max_losses": column([job.max_losses for job in jobs]),
+        "max_snoozes": column([job.max_snoozes for job in jobs]),
         "pendings": column([ties.pending(job) for job in jobs]),
         "on_failures": column([job.on_parent_failure for job in jobs]),
         "unique_keys": column([job.unique_key for job in jobs]),
@@ -194,7 +196,7 @@ def _values(job: NewJob) -> dict[str, object]:
         "labels": job.labels,
         "approval": job.requires_approval,
         "schedule_id": job.schedule_id,
-        "snoozes": SNOOZES,
+        "snoozes": SNOOZES if job.max_snoozes is None else job.max_snoozes,
         "default_attempts": _default_attempts(),
     }
 

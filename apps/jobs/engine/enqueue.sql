@@ -12,10 +12,11 @@ asked AS MATERIALIZED (
         %(timeouts_ms)s::bigint [], %(policies)s::uuid [], %(max_attempts)s::smallint [],
         %(max_losses)s::smallint [], %(pendings)s::integer [], %(on_failures)s::text [],
         %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean [], %(concurrency_keys)s::text [],
-        %(schedules)s::uuid []
+        %(schedules)s::uuid [], %(max_snoozes)s::smallint []
     ) WITH ORDINALITY AS u (
         id, queue_id, type, payload, priority, run_at, delay_ms, timeout_ms, retry_policy_id, max_attempts,
-        max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, concurrency_key, schedule_id, place
+        max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, concurrency_key, schedule_id,
+        max_snoozes, place
     )
 ),
 
@@ -59,7 +60,7 @@ placed AS (
             %(default_attempts)s::smallint
         ),
         coalesce(timed.max_losses, policy.max_losses, 3),
-        %(snoozes)s::smallint,
+        coalesce(timed.max_snoozes, %(snoozes)s::smallint),
         coalesce(timed.pending, 0),
         timed.on_parent_failure,
         timed.unique_key,

@@ -25,10 +25,10 @@ held AS MATERIALIZED (
         asked.ledger_id, asked.result, asked.delay_ms, asked.error_class, asked.error_message, asked.traceback,
         asked.runtime,
         CASE
-            WHEN asked.outcome = 'success'
+            WHEN asked.outcome IN ('success', 'needs_approval')
                 AND clock.now > job.deadline_at + %(grace_seconds)s::float8 * interval '1 second' THEN 'timeout'
             WHEN job.cancel_requested_at IS NOT NULL
-                AND asked.outcome IN ('success', 'released', 'snoozed') THEN 'cancelled'
+                AND asked.outcome IN ('success', 'released', 'snoozed', 'needs_approval') THEN 'cancelled'
             ELSE asked.outcome
         END AS outcome
     FROM asked
@@ -52,6 +52,7 @@ judged AS MATERIALIZED (
                 AND held.attempt >= held.max_attempts THEN 'dead_letter'
             WHEN held.outcome = 'snoozed' AND held.snoozes >= held.max_snoozes THEN 'dead_letter'
             WHEN held.outcome = 'snoozed' THEN 'scheduled'
+            WHEN held.outcome = 'needs_approval' THEN 'awaiting_approval'
             WHEN held.outcome = 'released' THEN 'queued'
             ELSE 'retry_wait'
         END AS state
@@ -79,16 +80,17 @@ verdict AS MATERIALIZED (
     )
 ),
 
--- What goes on: when, and at which rank. Lost, crashed and released work keeps the rank it had.
+-- What goes on: when, and at which rank. Lost, crashed and released work keeps the rank it had, and so does what a
+-- person is asked about.
 onward AS (
     SELECT
-        verdict.id, verdict.outcome, due.at,
+        verdict.id, verdict.outcome, due.at, verdict.result,
         -- Nobody need promote what is due already.
         CASE WHEN verdict.state IN ('retry_wait', 'scheduled') AND due.at <= clock.now THEN 'queued' ELSE verdict.state END AS state,
         -- A worker that hands a job back for its own reasons names none.
         verdict.error_class IS NOT NULL AS collateral,
         CASE
-            WHEN verdict.outcome IN ('lost', 'crashed', 'released') THEN verdict.rank
+            WHEN verdict.outcome IN ('lost', 'crashed', 'released', 'needs_approval') THEN verdict.rank
             ELSE (extract(EPOCH FROM due.at) * 1000000)::bigint
                 - verdict.priority * coalesce(verdict.ranked_aging, 4503599627370496)
         END AS rank
@@ -131,7 +133,7 @@ onward AS (
             clock.now + interval '1 millisecond' * coalesce(
                 verdict.delay_ms,
                 CASE
-                    WHEN verdict.outcome = 'released' THEN 0
+                    WHEN verdict.outcome IN ('released', 'needs_approval') THEN 0
                     WHEN curve.jitter THEN least(curve.ceiling, plain.ms * (0.75 + random() / 2))
                     ELSE plain.ms
                 END
@@ -151,7 +153,7 @@ ended AS (
         job.generation, job.fence, job.session_id, job.started_at, job.deadline_at, job.cancel_requested_at,
         job.pending, job.reservation_generation, job.attempt, job.snoozes, job.releases,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
-        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels,
+        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, job.approval,
         job.losses + (verdict.outcome IN ('lost', 'crashed'))::int AS losses,
         verdict.result::jsonb AS result, verdict.state, verdict.reason
 ),
@@ -164,7 +166,7 @@ shelved AS (
         generation, fence, session_id, started_at, deadline_at, cancel_requested_at,
         pending, reservation_generation, attempt, snoozes, releases,
         has_dependents, requires_approval, on_parent_failure, placement, type,
-        unique_key, concurrency_key, request_id, payload, labels,
+        unique_key, concurrency_key, request_id, payload, labels, approval,
         losses, result, state, reason, finished_at, shelved_on
     )
     SELECT
@@ -185,10 +187,15 @@ went_on AS (
         started_at = NULL,
         deadline_at = NULL,
         shard = NULL,
-        attempt = job.attempt - (onward.outcome IN ('snoozed', 'released'))::int,
+        attempt = job.attempt - (onward.outcome IN ('snoozed', 'released', 'needs_approval'))::int,
         losses = job.losses + (onward.outcome IN ('lost', 'crashed'))::int,
         snoozes = job.snoozes + (onward.outcome = 'snoozed')::int,
-        releases = job.releases + (onward.outcome = 'released' AND onward.collateral)::int
+        releases = job.releases + (onward.outcome = 'released' AND onward.collateral)::int,
+        result = CASE WHEN onward.outcome = 'needs_approval' THEN onward.result::jsonb ELSE job.result END,
+        approval = CASE
+            WHEN onward.outcome = 'needs_approval' THEN jsonb_build_object('asked_at', onward.at)
+            ELSE job.approval
+        END
     FROM onward
     WHERE job.id = ANY(ARRAY[onward.id])
     RETURNING job.id, job.fence, onward.outcome, job.state, job.has_dependents, job.run_at

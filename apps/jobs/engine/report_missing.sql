@@ -14,7 +14,7 @@ told AS MATERIALIZED (
               AND attempt.session_id = %(session_id)s::uuid
               AND (
                   attempt.outcome = asked.outcome
-                  OR attempt.outcome = 'cancelled' AND asked.outcome IN ('success', 'released', 'snoozed')
+                  OR attempt.outcome = 'cancelled' AND asked.outcome IN ('success', 'released', 'snoozed', 'needs_approval')
               )
         ) AS applied
     FROM asked

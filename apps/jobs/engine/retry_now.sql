@@ -1,4 +1,4 @@
--- Let a job that waits for its time run now. It keeps its place among its peers: the rank of this moment.
+-- Let a job that waits for its time run now, or from the start one whose handler asked for approval. It keeps its place among its peers: the rank of this moment.
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 
 moved AS (
@@ -6,6 +6,8 @@ moved AS (
     SET
         state = 'queued',
         key_full = job.concurrency_key IS NOT NULL,
+        result = CASE WHEN job.state <> 'awaiting_approval' THEN job.result END,
+        approval = CASE WHEN job.state <> 'awaiting_approval' THEN job.approval END,
         run_at = clock.now,
         rank = least(
             job.rank,
@@ -13,7 +15,11 @@ moved AS (
             - job.priority * coalesce(job.ranked_aging, 4503599627370496)
         )
     FROM clock
-    WHERE job.id = %(job_id)s::uuid AND job.state IN ('scheduled', 'retry_wait')
+    WHERE job.id = %(job_id)s::uuid
+      AND (
+          job.state IN ('scheduled', 'retry_wait')
+          OR job.state = 'awaiting_approval' AND job.approval ->> 'asked_at' IS NOT NULL
+      )
     RETURNING job.id, job.queue_id
 ),
 

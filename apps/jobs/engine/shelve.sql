@@ -12,7 +12,7 @@ moved AS (
         job.generation, job.fence, job.session_id, job.started_at, job.deadline_at, job.cancel_requested_at,
         job.pending, job.reservation_generation, job.attempt, job.losses, job.snoozes, job.releases, job.shard,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
-        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, job.result
+        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, job.result, job.approval
 ),
 
 shelved AS (
@@ -23,7 +23,7 @@ shelved AS (
         generation, fence, session_id, started_at, deadline_at, cancel_requested_at,
         pending, reservation_generation, attempt, losses, snoozes, releases, shard,
         has_dependents, requires_approval, on_parent_failure, placement, type,
-        unique_key, concurrency_key, request_id, payload, labels, result,
+        unique_key, concurrency_key, request_id, payload, labels, result, approval,
         state, reason, finished_at, shelved_on
     )
     SELECT

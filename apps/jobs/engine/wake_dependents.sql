@@ -48,16 +48,16 @@ woken AS (
         run_at = CASE WHEN job.pending = counted.parents THEN greatest(job.run_at, clock_timestamp()) ELSE job.run_at END,
         state = CASE
             WHEN job.pending > counted.parents OR counted.doomed OR job.state <> 'blocked' THEN job.state
-            WHEN job.requires_approval THEN 'awaiting_approval'
+            WHEN job.requires_approval AND job.approval IS NULL THEN 'awaiting_approval'
             WHEN job.run_at > clock_timestamp() THEN 'scheduled'
             ELSE 'queued'
         END,
         -- of one that is to be queued; on one that is scheduled it says nothing
         key_full = job.state = 'blocked' AND job.pending = counted.parents AND NOT counted.doomed
-            AND NOT job.requires_approval AND job.concurrency_key IS NOT NULL,
+            AND (NOT job.requires_approval OR job.approval IS NOT NULL) AND job.concurrency_key IS NOT NULL,
         resume_state = CASE
             WHEN job.pending > counted.parents OR counted.doomed OR job.state <> 'paused' THEN job.resume_state
-            WHEN job.requires_approval THEN 'awaiting_approval'
+            WHEN job.requires_approval AND job.approval IS NULL THEN 'awaiting_approval'
             WHEN job.run_at > clock_timestamp() THEN 'scheduled'
             ELSE 'queued'
         END

@@ -26,7 +26,9 @@ class Facts:
     parents: list[UUID] | None
     parent_types: list[str] | None  # "" for one that is not live any more
     parent_states: list[str] | None
-    requires_approval: bool
+    requires_approval: bool  # and nobody has given it
+    approval_since: datetime | None  # since when somebody could
+    asked: bool  # by its handler
     held_by: str | None  # who paused this job
     held_at: datetime | None
     hold_reason: str | None

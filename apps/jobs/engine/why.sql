@@ -4,8 +4,8 @@
 WITH RECURSIVE mine AS MATERIALIZED (
     SELECT
         job.id, job.queue_id, job.type, job.state, job.resume_state, job.run_at, job.rank, job.attempt, job.max_attempts,
-        job.pending, job.requires_approval, job.required_worker, job.concurrency_key, job.key_full,
-        queue.paused_at, queue.paused_until, queue.paused_by, queue.pause_reason, queue.max_concurrency, queue.max_per_key,
+        job.pending, job.requires_approval AND job.approval IS NULL AS requires_approval, job.required_worker, job.concurrency_key, job.key_full,
+        job.created_at, (job.approval ->> 'asked_at')::timestamptz AS asked_at, queue.paused_at, queue.paused_until, queue.paused_by, queue.pause_reason, queue.max_concurrency, queue.max_per_key,
         queue.rate_per_second AS rate, queue.project_id, project.organization_id, clock_timestamp() AS now,
         coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst
     FROM jobs_job_live AS job
@@ -18,7 +18,13 @@ parents AS (
     SELECT
         array_agg(edge.parent_id ORDER BY edge.parent_id) AS ids,
         array_agg(coalesce(parent.type, '') ORDER BY edge.parent_id) AS types,
-        array_agg(coalesce(parent.state, '') ORDER BY edge.parent_id) AS states
+        array_agg(coalesce(parent.state, '') ORDER BY edge.parent_id) AS states,
+        (
+            SELECT max(settled.settled_at)
+            FROM mine
+            INNER JOIN jobs_dependency AS settled ON mine.id = settled.child_id
+            WHERE 'awaiting_approval' IN (mine.state, mine.resume_state)
+        ) AS ended_at
     FROM (
         SELECT dependency.parent_id
         FROM mine
@@ -161,6 +167,7 @@ pace AS (
 SELECT
     mine.now, mine.state, mine.resume_state, mine.type, mine.run_at, mine.attempt, mine.max_attempts,
     mine.pending, parents.ids, parents.types, parents.states, mine.requires_approval,
+    coalesce(mine.asked_at, parents.ended_at, mine.created_at), mine.asked_at IS NOT NULL,
     hold.actor, hold.at, hold.said,
     mine.paused_at, mine.paused_until, mine.paused_by, mine.pause_reason,
     halt.paused_at, halt.paused_until, halt.paused_by, halt.pause_reason,

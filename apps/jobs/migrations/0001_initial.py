@@ -47,6 +47,7 @@ class Migration(migrations.Migration):
                                     ("lost", "Lost"),
                                     ("crashed", "Crashed"),
                                     ("snoozed", "Snoozed"),
+                                    ("needs_approval", "Needs Approval"),
                                     ("released", "Released"),
                                     ("cancelled", "Cancelled"),
                                 ]
@@ -185,6 +186,7 @@ class Migration(migrations.Migration):
                                     ("permanent_error", "Permanent Error"),
                                     ("parent_failed", "Parent Failed"),
                                     ("cancelled", "Cancelled"),
+                                    ("rejected", "Rejected"),
                                     ("purged", "Purged"),
                                 ],
                                 null=True,
@@ -193,6 +195,7 @@ class Migration(migrations.Migration):
                         ("payload", models.JSONField()),
                         ("labels", models.JSONField(null=True)),
                         ("result", models.JSONField(null=True)),
+                        ("approval", models.JSONField(null=True)),
                         (
                             "queue",
                             models.ForeignKey(

@@ -51,6 +51,7 @@ CREATE TABLE jobs_job (
     payload jsonb NOT NULL,
     labels jsonb,
     result jsonb,
+    approval jsonb,
     CONSTRAINT job_fence_not_behind_attempt CHECK (fence >= attempt)
 ) PARTITION BY LIST (shelved_on);
 
@@ -121,7 +122,7 @@ CREATE TABLE jobs_attempt (
     CONSTRAINT attempt_outcome_is_known CHECK (
         outcome IN (
             'success', 'retryable_error', 'permanent_error', 'timeout', 'lost', 'crashed',
-            'snoozed', 'released', 'cancelled'
+            'snoozed', 'needs_approval', 'released', 'cancelled'
         )
     )
 ) PARTITION BY RANGE (finished_at);

@@ -75,6 +75,7 @@ class Job(models.Model):
     payload = models.JSONField()
     labels = models.JSONField(null=True)
     result = models.JSONField(null=True)
+    approval = models.JSONField(null=True)  # asked_at where its handler asked; then at, by, note and decision
 
     is_new = True  # False on what submit answers when a live job already held the unique key
 

@@ -83,7 +83,11 @@ def _parents(facts: Facts) -> Iterator[Gate]:
 def _approval(facts: Facts) -> Iterator[Gate]:
     state = facts.resume_state if facts.state == JobState.PAUSED else facts.state
     if state == JobState.AWAITING_APPROVAL:
-        yield Gate("approval", "It waits for somebody's approval.")
+        since = _at(facts.approval_since) if facts.approval_since else "its beginning"
+        says = f"It waits for somebody's approval since {since}."
+        if facts.asked:
+            says = f"Its handler waits for somebody's approval of what it has done so far, since {since}."
+        yield Gate("approval", says, since=facts.approval_since)
     elif state == JobState.BLOCKED and facts.requires_approval:
         yield Gate("approval", "After its parents it needs somebody's approval.")
 

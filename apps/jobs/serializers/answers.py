@@ -130,19 +130,34 @@ class WhyAnswer(serializers.Serializer[Any]):
     starts_at = serializers.DateTimeField(allow_null=True, help_text="A guess, by the queue's present pace.")
 
 
+class ApprovalAnswer(serializers.Serializer[Any]):
+    """What was asked of a person, and what was decided."""
+
+    asked_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its handler asked; null: it was submitted so."
+    )
+    decision = serializers.ChoiceField(["approved", "rejected"], allow_null=True, help_text="null: not yet.")
+    at = serializers.DateTimeField(allow_null=True)
+    by = serializers.CharField(allow_null=True)
+    note = serializers.CharField(allow_null=True, allow_blank=True)
+
+
 class JobDetailAnswer(JobAnswer):
     generation = serializers.IntegerField()
     losses = serializers.IntegerField()
     max_losses = serializers.IntegerField()
     snoozes = serializers.IntegerField()
+    max_snoozes = serializers.IntegerField()
     timeout_ms = serializers.IntegerField(allow_null=True, help_text="null: the queue's.")
     retry_policy = serializers.UUIDField(source="retry_policy_id", allow_null=True, help_text="null: the queue's.")
     on_parent_failure = serializers.CharField(allow_null=True)
     unique_key = serializers.CharField(allow_null=True)
     concurrency_key = serializers.CharField(allow_null=True)
+    requires_approval = serializers.BooleanField(help_text="Before it runs, after its parents.")
+    approval = ApprovalAnswer(allow_null=True)
     pending_parents = serializers.IntegerField()
     payload = serializers.JSONField()
-    result = serializers.JSONField()
+    result = serializers.JSONField(help_text="While it awaits approval, what its handler asks about.")
     payload_hidden = serializers.BooleanField(help_text="Your role does not see payload and result.")
     note = serializers.CharField(allow_null=True)
     why_waiting = WhyAnswer(allow_null=True, help_text="null: it runs, or has ended.")

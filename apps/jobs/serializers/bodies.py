@@ -8,7 +8,7 @@ from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Q
 from apps.errors import BadInput
 from apps.jobs.states import OnParentFailure
 
-KEY_MAX, NAME_MAX, ERROR_MAX = 255, 128, 255
+KEY_MAX, NAME_MAX, ERROR_MAX, NOTE_MAX = 255, 128, 255, 1000
 BULK_MAX = LINES_MAX = 1000
 DELAY_MAX = 10 * 365 * 86_400  # seconds
 
@@ -25,12 +25,14 @@ class JobFields(Body):
     retry_policy = Text(max_length=NAME_MAX, required=False, help_text="Its id, or its name in the project.")
     max_attempts = Whole(min_value=1, max_value=1000, required=False)
     max_losses = Whole(min_value=1, max_value=1000, required=False)
+    max_snoozes = Whole(min_value=0, max_value=1000, required=False, help_text="How often it may put itself off.")
     depends_on = serializers.ListField(child=serializers.UUIDField(), required=False, help_text="Jobs of the project.")
     on_parent_failure = Pick(OnParentFailure.choices, required=False)
     unique_key = Text(max_length=KEY_MAX, required=False, help_text="A live job of the queue that has it is answered.")
     concurrency_key = Text(
         max_length=KEY_MAX, required=False, help_text="Of the jobs that share it, max_per_key of the queue run at once."
     )
+    requires_approval = Flag(required=False, help_text="Somebody must approve it before it runs.")
     labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
 
 
@@ -54,6 +56,10 @@ class ReplayQueue(Body):
 
 class PauseJob(Body):
     reason = Text(max_length=255, required=False, allow_blank=True)
+
+
+class Decide(Body):
+    note = Text(max_length=NOTE_MAX, required=False, allow_blank=True, help_text="Kept, and told to the handler.")
 
 
 class Reschedule(Body):

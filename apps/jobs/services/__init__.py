@@ -7,6 +7,7 @@ and with schedules, which make jobs again and again.
 Each runs inside the caller's transaction where there is one; workers are woken when it commits.
 """
 
+from apps.jobs.services.approve import approve, reject
 from apps.jobs.services.breakers import judge_probe, set_breaker, trip_breaker
 from apps.jobs.services.cancel import cancel
 from apps.jobs.services.check import check
@@ -30,6 +31,7 @@ from apps.jobs.services.ticks import fire_due, judge_deadlines
 __all__ = [
     "ReplayedQueue",
     "Submitted",
+    "approve",
     "cancel",
     "check",
     "create_schedule",
@@ -44,6 +46,7 @@ __all__ = [
     "pause_job",
     "pause_schedule",
     "purge",
+    "reject",
     "replay",
     "replay_queue",
     "reschedule",

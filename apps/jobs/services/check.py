@@ -147,6 +147,12 @@ def _whole(least: int, most: int) -> Callable[[Any], int]:
     return rule
 
 
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Wrong("This must be true or false.")
+    return value
+
+
 def _delay(value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise _Wrong("This must be a number of seconds.")
@@ -221,9 +227,11 @@ _RULES: dict[str, Callable[[Any], Any]] = {
     "retry_policy": _policy,  # looked up in the project by submit
     "max_attempts": _whole(1, SMALL),
     "max_losses": _whole(1, SMALL),
+    "max_snoozes": _whole(0, SMALL),
     "depends_on": _parents,
     "on_parent_failure": _choice,
     "unique_key": _text(KEY_MAX),
     "concurrency_key": _text(KEY_MAX),
+    "requires_approval": _flag,
     "labels": _labels,
 }

@@ -14,7 +14,10 @@ from apps.jobs.services.recorded import recorded
 
 @transaction.atomic
 def retry_now(*, job_id: UUID, actor: Actor) -> None:
-    """Queue a scheduled job or one that waits for its retry; IllegalMove names any other state."""
+    """Queue a scheduled job, one that waits for its retry, or from the start one whose handler asked for approval.
+
+    IllegalMove names any other state; a job that was submitted to be approved is approved, not retried.
+    """
     queue_id = engine.retry_now(job_id=job_id)
     if queue_id is None:
         raise IllegalMove(f"Only a job that waits for its time can be retried; this one is {find(job_id).state}.")

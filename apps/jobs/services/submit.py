@@ -43,7 +43,7 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
 
     `queue` is a Queue or "org/project/queue". Fields: payload, priority, run_at or delay_seconds,
     timeout_ms, retry_policy, max_attempts, max_losses, depends_on, on_parent_failure, unique_key,
-    concurrency_key, labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
+    concurrency_key, max_snoozes, requires_approval, labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
     already held the unique key: then that one is answered.
     """
     place = _queue(queue)
@@ -65,7 +65,8 @@ def _as_job(queue: Queue, job: NewJob, placed: Enqueued, submitted_by: UUID | No
         "type": job.type,
         "payload": json.loads(job.payload),
         "state": placed.state,
-        "max_snoozes": SNOOZES,
+        "max_snoozes": SNOOZES if job.max_snoozes is None else job.max_snoozes,
+        "requires_approval": job.requires_approval,
         "timeout_ms": job.timeout_ms,
         "retry_policy_id": job.retry_policy_id,
         "on_parent_failure": job.on_parent_failure,
@@ -130,7 +131,7 @@ def enqueue_here(
     placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by, request_id=request_id, pointer=pointer)
     queued = [job for job, one in zip(jobs, placed, strict=True) if one.is_new and one.state == JobState.QUEUED]
     if queued:
-        _let_through(queue.id, {job.concurrency_key for job in queued if job.concurrency_key is not None})
+        let_through(queue.id, {job.concurrency_key for job in queued if job.concurrency_key is not None})
         wake_queue(queue.id)
     if any(one.state == JobState.SCHEDULED and _is_soon(job) for job, one in zip(jobs, placed, strict=True)):
         wake_promoter()
@@ -143,7 +144,7 @@ def _is_soon(job: NewJob) -> bool:
     return (job.delay_ms or 0) <= SOON * 1000 and (job.run_at is None or job.run_at <= now() + late)
 
 
-def _let_through(queue_id: UUID, keys: Collection[str]) -> None:
+def let_through(queue_id: UUID, keys: Collection[str]) -> None:
     """Once these jobs are committed, not before: the turns of their keys must not wait for a caller's transaction."""
 
     def admit_all() -> None:

@@ -85,6 +85,7 @@ class Child:
                 claim.deadline_at,
                 claim.workflow_id,
                 claim.request_id,
+                claim.approved,
             )
         )
 

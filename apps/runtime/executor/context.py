@@ -1,5 +1,6 @@
 """What a handler holds in its hand: apps.handlers.Context, for a run inside this process."""
 
+import json
 import re
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -74,6 +75,22 @@ class RunContext:
     @property
     def idempotency_key(self) -> str:
         return f"{self.job_id}-{self.generation}"
+
+    @property
+    def approved(self) -> bool:
+        return self._run.claim.approved is not None
+
+    @property
+    def approval_note(self) -> str:
+        return str(self._approval().get("note") or "")
+
+    @property
+    def result(self) -> Any:
+        return self._approval().get("result")
+
+    def _approval(self) -> dict[str, Any]:
+        approval: dict[str, Any] = json.loads(self._run.claim.approved or "{}")
+        return approval
 
     @property
     def cancelled(self) -> bool:

@@ -50,6 +50,7 @@ class Start(Frame, tag=2):
     deadline_at: datetime
     workflow_id: UUID | None
     request_id: str | None
+    approved: str | None
 
 
 class Halt(Frame, tag=3):

@@ -98,6 +98,7 @@ class InsideRun(Run):
             limit_seconds=0.0,  # the supervisor's clock is the one that counts
             workflow_id=frame.workflow_id,
             request_id=frame.request_id,
+            approved=frame.approved,
         )
         super().__init__(claim, handler, frame.queue)
         self.serial = frame.serial

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 
 from apps.errors import BadInput
-from apps.handlers import Discard, Result, Retry, Snooze
+from apps.handlers import Discard, NeedsApproval, Result, Retry, Snooze
 from apps.jobs.engine.report import LONGEST_MS, Ended
 from apps.jobs.states import Outcome
 from apps.runtime.executor.follow import follow_all
@@ -57,17 +57,22 @@ def succeeded(run: Run, session_id: UUID, answer: Any) -> Ended | None:
             follow_all(run, answer.next_jobs)
         except BadInput as error:
             return _refused(run, session_id, "FollowUpRefused", str(error))
+    return _kept(run, session_id, Outcome.SUCCESS, data)
+
+
+def _kept(run: Run, session_id: UUID, outcome: Outcome, data: Any, error: BaseException | None = None) -> Ended:
+    """The end of a run that has something to keep; what cannot be kept ends the job with an error that says so."""
     if data is None:
-        return _ended(run, session_id, Outcome.SUCCESS)
+        return _ended(run, session_id, outcome, error=error)
     try:
         text = clean(json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":")))
         text = _NUL.sub(r"\1\\ufffd", text)
-    except (TypeError, ValueError, RecursionError) as error:
-        return _refused(run, session_id, "ResultNotSerialisable", f"The result is not JSON: {_text(error)}")
+    except (TypeError, ValueError, RecursionError) as worse:
+        return _refused(run, session_id, "ResultNotSerialisable", f"The result is not JSON: {_text(worse)}")
     size, limit = len(text.encode()), settings.PAYLOAD_MAX_BYTES
     if size > limit:
         return _refused(run, session_id, "ResultTooLarge", f"The result has {size} bytes; the limit is {limit}.")
-    return _ended(run, session_id, Outcome.SUCCESS, result=text)
+    return _ended(run, session_id, outcome, result=text, error=error)
 
 
 def failed(run: Run, session_id: UUID, error: BaseException) -> Ended | None:
@@ -78,6 +83,8 @@ def failed(run: Run, session_id: UUID, error: BaseException) -> Ended | None:
         return stopped(run, session_id)
     if isinstance(error, Snooze):
         return _ended(run, session_id, Outcome.SNOOZED, delay_ms=_ms(error.after), error=error)
+    if isinstance(error, NeedsApproval):
+        return _kept(run, session_id, Outcome.NEEDS_APPROVAL, error.result, error)
     if isinstance(error, (Discard, *run.handler.discard_on)):
         return _ended(run, session_id, Outcome.PERMANENT_ERROR, error=error)
     delay_ms = _ms(error.after) if isinstance(error, Retry) and error.after is not None else None
@@ -183,7 +190,7 @@ def _is_long(error: BaseException | None) -> bool:
 
 
 def _trace(error: BaseException) -> str:
-    if isinstance(error, Snooze | Discard):
+    if isinstance(error, Snooze | Discard | NeedsApproval):
         return ""
     if _is_long(error):
         lines = traceback.format_tb(error.__traceback__, limit=50)

@@ -179,7 +179,7 @@ class Reporting:
             log.info("job cancelled", **facts)
         elif row.state == JobState.DEAD_LETTER:
             log.error("job failed permanently", **facts, outcome=row.outcome, error=_error(ended))
-        elif row.outcome in (Outcome.SNOOZED, Outcome.RELEASED):
+        elif row.outcome in (Outcome.SNOOZED, Outcome.RELEASED, Outcome.NEEDS_APPROVAL):
             log.info("job handed back", **facts, outcome=row.outcome)
         else:
             log.warning("job failed, will retry", **facts, run_at=str(row.run_at), error=_error(ended))

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dashboard.views import decide, home, jobs, lists, order, queues, schedules
+from apps.dashboard.views import again, decide, home, jobs, lists, order, queues, schedules
 
 app_name = "dashboard"
 urlpatterns = [
@@ -12,7 +12,8 @@ urlpatterns = [
     path("jobs/<uuid:job_id>", jobs.job, name="job"),
     path("jobs/<uuid:job_id>/cancel", jobs.cancel, name="cancel"),
     path("jobs/<uuid:job_id>/retry", jobs.retry, name="retry"),
-    path("jobs/<uuid:job_id>/replay", jobs.replay, name="replay"),
+    path("jobs/<uuid:job_id>/replay", again.replay, name="replay"),
+    path("jobs/<uuid:job_id>/duplicate", again.duplicate, name="duplicate"),
     path("jobs/<uuid:job_id>/approve", decide.approve, name="approve"),
     path("jobs/<uuid:job_id>/reject", decide.reject, name="reject"),
     path("jobs/<uuid:job_id>/discard", jobs.discard, name="discard"),
@@ -29,7 +30,7 @@ urlpatterns = [
     path("queues/<uuid:queue_id>/resume", queues.resume, name="resume"),
     path("queues/<uuid:queue_id>/breaker", queues.breaker, name="breaker"),
     path("queues/<uuid:queue_id>/purge", queues.purge, name="purge"),
-    path("queues/<uuid:queue_id>/replay", queues.replay, name="replay_queue"),
+    path("queues/<uuid:queue_id>/replay", again.replay_queue, name="replay_queue"),
     path("schedules", schedules.schedules, name="schedules"),
     path("schedules/<uuid:schedule_id>", schedules.schedule, name="schedule"),
     path("schedules/<uuid:schedule_id>/pause", schedules.pause, name="pause_schedule"),

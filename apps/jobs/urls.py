@@ -1,6 +1,6 @@
 """Where the endpoints of jobs stand, below /api/v1/."""
 
-from apps.jobs.api import approval, files, line, order, queues, read, schedules, submit, verbs
+from apps.jobs.api import approval, duplicate, files, line, order, queues, read, schedules, submit, verbs
 
 urlpatterns = [
     queues.OneQueue.at("queues/<uuid:queue>"),
@@ -26,6 +26,7 @@ urlpatterns = [
     verbs.Cancel.at("jobs/<uuid:job>/cancel"),
     verbs.Retry.at("jobs/<uuid:job>/retry"),
     verbs.Replay.at("jobs/<uuid:job>/replay"),
+    duplicate.Duplicate.at("jobs/<uuid:job>/duplicate"),
     approval.Approve.at("jobs/<uuid:job>/approve"),
     approval.Reject.at("jobs/<uuid:job>/reject"),
     order.Pause.at("jobs/<uuid:job>/pause"),

@@ -142,8 +142,9 @@ def test_a_queues_dead_letters_run_again_together(api, queue, session):
         acts.enqueue(queue)
     acts.finish(session, *acts.take(session, queue), outcome="permanent_error", error_class="OSError")
     path = f"queues/{queue.pk}/dlq/replay"
-    assert api.post(path, {"error_class": "ValueError"}).json() == {"replayed": 0, "skipped": []}
-    assert api.post(path, {"limit": 2, "rate_per_second": 0.5}).json() == {"replayed": 2, "skipped": []}
+    none = {"skipped": [], "full": False, "more": False}
+    assert api.post(path, {"error_class": "ValueError"}).json() == {"replayed": 0, **none}
+    assert api.post(path, {"limit": 2, "rate_per_second": 0.5}).json() == {"replayed": 2, **none, "more": True}
     states = [row["state"] for row in api.get(f"jobs?queue={queue.pk}").json()["results"]]
     assert sorted(states) == ["dead_letter", "queued", "scheduled"]
     for bad in ({"limit": 0}, {"limit": 1001}, {"rate_per_second": 0}, {"rate_per_second": "1"}):

@@ -166,6 +166,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("job-reschedule", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/reschedule", lambda: {"delay_seconds": 5}),
     ("job-priority", "POST"): Ask(lambda w: f"jobs/{w.queued}/priority", lambda: {"priority": 5}),
     ("job-move", "POST"): Ask(lambda w: f"jobs/{w.queued}/move", lambda: {"to": "top"}),
+    ("job-duplicate", "POST"): Ask(lambda w: f"jobs/{w.dead}/duplicate", lambda: {"priority": 5}, 201),
     ("job-approve", "POST"): Ask(lambda w: f"jobs/{w.asking}/approve", lambda: {"note": "x"}),
     ("job-reject", "POST"): Ask(lambda w: f"jobs/{w.asking}/reject", lambda: {"note": "x"}),
     ("job-run-next", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/run-next"),

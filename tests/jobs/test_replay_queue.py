@@ -5,11 +5,15 @@ from datetime import timedelta
 import pytest
 
 from apps.audit.models import Entry
-from apps.errors import BadInput
+from apps.errors import BadInput, InUse
 from apps.jobs import services
+from apps.jobs.selectors.why import why_waiting
+from apps.jobs.services import replay_many
+from apps.queues import services as queues
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import QueueFactory
-from tests.jobs.looks import ANN, come_round, fail_for_good, look, state
+from tests.jobs.looks import ANN, come_round, fail_for_good, look, run, state
+from tests.jobs.test_gates import admitted, limit
 
 
 def replay_queue(queue, **how):
@@ -98,3 +102,78 @@ def test_it_is_one_entry(queue, session):
 
 def test_an_empty_queue_is_replayed_too(queue):
     assert replay_queue(queue).replayed == 0
+
+
+def test_what_is_in_the_way_of_the_oldest_is_not_in_the_way_of_the_others(queue, session, monkeypatch):
+    monkeypatch.setattr(replay_many, "SOME", 2)
+    stuck = []
+    for _ in range(3):
+        stuck.append(enqueue(queue))
+        enqueue(queue, depends_on=[stuck[-1]])
+        fail_for_good(session, queue, stuck[-1])
+    free = dead_letters(queue, session, 3)
+    done = replay_queue(queue, limit=2)
+    assert (done.replayed, done.skipped, done.more) == (2, stuck, True)
+    assert [state(job_id) for job_id in free] == ["queued", "queued", "dead_letter"]
+    assert not replay_queue(queue, limit=2).more
+
+
+def test_delays_have_no_gaps_where_some_were_left(queue, session):
+    first = dead_letters(queue, session, 1)
+    parent = enqueue(queue)
+    enqueue(queue, depends_on=[parent])
+    fail_for_good(session, queue, parent)
+    second = dead_letters(queue, session, 1)
+    assert replay_queue(queue, rate_per_second=0.1).skipped == [parent]
+    apart = look(second[0]).run_at - look(first[0]).run_at
+    assert timedelta(seconds=10) <= apart < timedelta(seconds=11)
+
+
+@pytest.mark.parametrize(
+    ("depth", "replayed", "full"), [(0, 3, True), (1, 2, True), (3, 0, True), (9, 0, True), (None, 3, True)]
+)
+def test_it_stops_where_the_queue_would_be_too_deep(depth, replayed, full, queue, session):
+    jobs = dead_letters(queue, session, 4)
+    queue.max_depth = 3
+    queue.save()
+    if depth is not None:
+        run(
+            "INSERT INTO queues_depth (queue_id, queued, running, measured_at) VALUES (%s, %s, 0, now())",
+            [queue.pk, depth],
+        )
+    done = replay_queue(queue)
+    assert (done.replayed, done.full, done.more) == (replayed, full, replayed < 4)
+    assert [state(job_id) for job_id in jobs].count("queued") == replayed
+
+
+def test_one_that_fits_whole_is_not_called_full(queue, session):
+    dead_letters(queue, session, 2)
+    queue.max_depth = 2
+    queue.save()
+    run("INSERT INTO queues_depth (queue_id, queued, running, measured_at) VALUES (%s, 0, 0, now())", [queue.pk])
+    done = replay_queue(queue)
+    assert (done.replayed, done.full, done.more) == (2, False, False)
+
+
+def test_dead_letters_of_a_paused_queue_and_of_an_unknown_type_wait_there(queue, session):
+    [job_id] = dead_letters(queue, session, 1)
+    queues.pause(queue=queue, actor=ANN)
+    assert replay_queue(queue).replayed == 1
+    assert take(session, queue) == []
+    waiting = why_waiting(look(job_id))
+    assert waiting
+    assert [gate.code for gate in waiting.gates] == ["queue_paused", "no_worker", "in_line"]
+
+
+def test_what_was_replayed_obeys_the_queues_cap(queue, session):
+    dead_letters(queue, session, 3)
+    limit(queue, max_concurrency=1)
+    assert replay_queue(queue).replayed == 3
+    assert len(admitted(session, queue)) == 1
+
+
+def test_a_queue_with_dead_letters_is_not_deleted_under_them(queue, session):
+    [job_id] = dead_letters(queue, session, 1)
+    with pytest.raises(InUse):
+        services.delete_queue(queue=queue, actor=ANN)
+    assert state(job_id) == "dead_letter"

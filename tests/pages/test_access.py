@@ -37,6 +37,7 @@ WRITES = {
     "resume": ("queue", Role.MEMBER),
     "replay_queue": ("queue", Role.MEMBER),
     "purge": ("queue", Role.ADMIN),
+    "duplicate": ("job", Role.MEMBER),
     "approve": ("job", Role.MEMBER),
     "reject": ("job", Role.MEMBER),
     "pause_job": ("job", Role.MEMBER),

@@ -76,6 +76,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "job-priority": {"POST": OPERATE},
     "job-move": {"POST": OPERATE},
     "job-run-next": {"POST": OPERATE},
+    "job-duplicate": {"POST": SUBMIT},
     "job-approve": {"POST": OPERATE},
     "job-reject": {"POST": OPERATE},
     "dlq": {"GET": VIEW},

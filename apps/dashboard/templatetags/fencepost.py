@@ -1,5 +1,6 @@
 """How things are said on every page. Nothing here marks data as safe: format_html escapes what it is given."""
 
+import json
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -113,6 +114,12 @@ def _time(moment: datetime, said: str, kind: str) -> SafeString:
         kind,
         said,
     )
+
+
+@register.filter
+def pretty(value: object) -> str:
+    """JSON, as it is read best."""
+    return json.dumps(value, indent=4, ensure_ascii=False)
 
 
 @register.filter

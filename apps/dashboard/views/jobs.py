@@ -42,6 +42,7 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         waiting=why_waiting(one),
         approved_at=reads.decided_at(one),
         texts=reads.texts(one) if seat.sees_payloads_of(one.queue) else None,
+        earlier=detail.earlier_payloads(one),
         files=reads.files(one) if seat.sees_payloads_of(one.queue) else [],
         parents=parents,
         children=reads.children(one),
@@ -74,12 +75,6 @@ cancel = verb(
 retry = verb(
     lambda request, one: services.retry_now(job_id=one.pk, actor=actor(request)),
     "Queued to run now.",
-)
-replay = verb(
-    lambda request, one: services.replay(
-        job_id=one.pk, actor=actor(request), revive_descendants="revive" in request.POST
-    ),
-    "Replayed: queued again, its history kept.",
 )
 
 

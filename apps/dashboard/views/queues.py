@@ -20,7 +20,6 @@ from apps.queues import services as queues
 from apps.queues.selectors import paused_types
 
 PREVIEW = 10  # jobs shown of each kind
-REPLAYED_AT_ONCE = 100
 WAYS = {
     "open": "The breaker of {name} is open; what runs goes on to its end.",
     "closed": "The breaker of {name} is closed, and failures are counted anew.",
@@ -104,18 +103,3 @@ def purge(request: HttpRequest, queue_id: UUID) -> HttpResponse:
         f"Every queued job of {one.name} was cancelled.",
     )
     return redirect(reverse("dashboard:queue", args=[queue_id]))
-
-
-@require_POST
-@page
-def replay(request: HttpRequest, queue_id: UUID) -> HttpResponse:
-    """Replay the oldest dead letters of a queue, a hundred at once."""
-    request = cast("Request", request)
-    one, seat = queue_seat(request.user, queue_id)
-    seat.demand(Role.MEMBER)
-    attempted(
-        request,
-        lambda: jobs.replay_queue(queue=one, actor=actor(request), limit=REPLAYED_AT_ONCE),
-        f"Up to {REPLAYED_AT_ONCE} dead letters of {one.name} were queued again.",
-    )
-    return redirect(back(request, reverse("dashboard:queue", args=[queue_id])))

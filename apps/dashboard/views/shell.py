@@ -84,8 +84,8 @@ def actor(request: Request) -> Actor:
     )
 
 
-def attempted(request: Request, act: Callable[[], object], done: str) -> None:
-    """Do it and say so; a refusal says why not."""
+def attempted(request: Request, act: Callable[[], object], done: str = "") -> None:
+    """Do it and say so, where it does not itself; a refusal says why not."""
     try:
         act()
     except (NotFound, Forbidden):
@@ -93,7 +93,8 @@ def attempted(request: Request, act: Callable[[], object], done: str) -> None:
     except Refusal as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, done)
+        if done:
+            messages.success(request, done)
 
 
 def back(request: HttpRequest, fallback: str) -> str:

@@ -1,4 +1,4 @@
-"""What staff decide about jobs: approve, or reject with a note that is asked for first."""
+"""What staff decide about jobs: approve, or reject, with a note that is asked for first; submit again as new ones."""
 
 from typing import Any
 from uuid import UUID
@@ -31,6 +31,14 @@ class Deciding(Steering):
     def reject(self, request: HttpRequest, job: Job) -> str:
         services.reject(job_id=job.pk, actor=actor_of(request))
         return "Rejected: it is cancelled."
+
+    def duplicate(self, request: HttpRequest, job: Job) -> str:
+        made = services.duplicate(job_id=job.pk, actor=actor_of(request))
+        return f"Duplicated as {made.job_id}."
+
+    @admin.action(description="Duplicate", permissions=["act"])
+    def duplicate_all(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
+        self.each(request, lambda pk: services.duplicate(job_id=pk, actor=actor_of(request)), "duplicated")
 
     @admin.action(description="Approve…", permissions=["act"])
     def approve_all(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:

@@ -96,6 +96,7 @@ class JobConsole(Deciding):
         "cancel_all",
         "retry_all",
         "replay_all",
+        "duplicate_all",
         "approve_all",
         "reject_all",
         "pause_all",
@@ -108,7 +109,7 @@ class JobConsole(Deciding):
         "set_priority",
         "reschedule",
     )
-    row_buttons = ("approve", "reject", "cancel", "retry", "replay", "pause", "resume", "run_next")
+    row_buttons = ("approve", "reject", "cancel", "retry", "replay", "duplicate", "pause", "resume", "run_next")
     readonly_fields = ("where", "waits_for", "tries", "payload_text", "result_text", "buttons")
     fieldsets = (
         (None, {"fields": ("id", "type", "where", "state", "reason", "waits_for", "tries", "buttons")}),
@@ -263,3 +264,4 @@ def _offers(job: Job) -> Iterator[tuple[str, str, str]]:
         yield "cancel", "Cancel", "close"
     if job.state in cast("frozenset[str]", REPLAYABLE):
         yield "replay", "Replay", "replay"
+    yield "duplicate", "Duplicate", "content_copy"

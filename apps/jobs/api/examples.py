@@ -66,6 +66,7 @@ DETAIL = {
     "pending_parents": 0,
     "payload": {"path": "a.png"},
     "result": None,
+    "earlier_payloads": [],
     "payload_hidden": False,
     "note": None,
     "why_waiting": None,

@@ -51,6 +51,7 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
         "approval": _approval(job.approval) if job.approval else None,
         "payload": None if hidden else job.payload,
         "result": None if hidden else job.result,
+        "earlier_payloads": [] if hidden else detail.earlier_payloads(job),
         "payload_hidden": hidden,
         "note": told.note if told else None,
         "why_waiting": waiting,

@@ -75,7 +75,8 @@ class Replay(Verb):
         refusals=(409, 410),
     )
     def post(self, request: Request, job: UUID) -> Response:
-        """Runs it again as a new generation; its history stays. Refused while cancelled descendants would be left
+        """Runs it again as a new generation, with another `payload` if one is given; its history stays, and the payload
+        it had is in `earlier_payloads`. Refused while cancelled descendants would be left
         behind, unless they are revived too, and while a live job has its unique key."""
         self.job(job)
         services.replay(job_id=job, actor=self.actor, **self.body(bodies.Replay))

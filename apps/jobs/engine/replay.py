@@ -36,8 +36,10 @@ _reopen = Statement.beside(__file__, lambda job_id: job_id, "replay_reopen")
 _holders = Statement.beside(__file__, lambda queue_id, unique_key, job_id, state: job_id, "enqueue_holders")
 
 
-def replay_steps(*, delays_ms: Mapping[UUID, int], revive_descendants: bool = False) -> Steps[list[Replayed]]:
-    """Replay dead letters (id → milliseconds until they may run).
+def replay_steps(
+    *, delays_ms: Mapping[UUID, int], payload: str | None = None, revive_descendants: bool = False
+) -> Steps[list[Replayed]]:
+    """Replay dead letters (id → milliseconds until they may run), with another payload (JSON text) if one is given.
 
     Jobs that are no dead letters (any more) are missing from the answer. Raises KeyTaken naming the
     live job that holds a unique key, and NotReplayable naming the cancelled descendants that would be
@@ -50,7 +52,8 @@ def replay_steps(*, delays_ms: Mapping[UUID, int], revive_descendants: bool = Fa
     family: list[_Descendant] = yield from _family.ask(ids=ids)
     left = _left_behind(ids, family)
     _refuse_orphans(left, revive_descendants)
-    rows: list[Replayed] = yield from _replay.ask(ids=ids, delays_ms=[delays_ms[job_id] for job_id in ids])
+    delays = [delays_ms[job_id] for job_id in ids]
+    rows: list[Replayed] = yield from _replay.ask(ids=ids, delays_ms=delays, payload=payload)
     yield from _refuse_taken(rows)
     revived = [one.job_id for one in left]
     if revived:

@@ -16,7 +16,8 @@ taken AS (
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
         job.generation, job.fence, job.reservation_generation,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
-        job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, coalesce(asked.delay_ms, 0) AS delay_ms
+        job.unique_key, job.concurrency_key, job.request_id, job.labels,
+        coalesce(%(payload)s::text::jsonb, job.payload) AS payload, coalesce(asked.delay_ms, 0) AS delay_ms
 ),
 
 placed AS (

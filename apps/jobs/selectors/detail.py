@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
+from apps.audit.models import Entry
 from apps.errors import BadInput
 from apps.jobs.models import Attempt, Dependency, Job, JobLog, Progress
 from apps.jobs.selectors.shelves import DEAD_LETTERS
@@ -17,7 +19,7 @@ from apps.jobs.states import JobState
 from apps.workers.models import Session, Worker
 
 SKEW = timedelta(days=1)  # between the clock that made an id and the day of a partition
-ATTEMPTS_MAX, LINES_MAX, KIN_MAX, FILES_MAX = 100, 1000, 1000, 100
+ATTEMPTS_MAX, LINES_MAX, KIN_MAX, FILES_MAX, EDITS_MAX = 100, 1000, 1000, 100, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,15 @@ class Relative:
     id: UUID
     type: str | None
     state: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A payload that a replay put another one in the place of."""
+
+    payload: Any
+    replaced_at: datetime
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,14 @@ def children(job: Job) -> list[Relative]:
         return []
     ids = Dependency.objects.filter(parent_id=job.pk).values_list("child_id", flat=True)[:KIN_MAX]
     return _relatives(ids, since=job.created_at)
+
+
+def earlier_payloads(job: Job) -> list[Replaced]:
+    """The payloads it was replayed without, oldest first; the audit trail keeps them."""
+    if job.generation == 1:
+        return []
+    edits = Entry.objects.filter(target_id=str(job.pk), action="job.replay", before__has_key="payload")
+    return [Replaced((one.before or {})["payload"], one.at, one.actor) for one in edits.order_by("id")[:EDITS_MAX]]
 
 
 def files(job_id: UUID) -> list[Path]:

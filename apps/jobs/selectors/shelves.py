@@ -50,9 +50,11 @@ def count_held(queue: Queue) -> dict[str, int]:
     return dict(held.order_by().values_list("state").annotate(count=Count("id")))
 
 
-def dead_letters(*, queue: Queue, limit: int, error_class: str | None = None) -> list[UUID]:
-    """The oldest dead letters of a queue, narrowed to those whose last attempt failed with a class."""
+def dead_letters(*, queue: Queue, limit: int, error_class: str | None = None, after: UUID | None = None) -> list[UUID]:
+    """The oldest dead letters of a queue, those `after` one, narrowed to those whose last attempt failed with a class."""
     dead = Job.objects.filter(shelved_on=DEAD_LETTERS, queue=queue)
+    if after is not None:
+        dead = dead.filter(id__gt=after)
     if error_class is not None:
         last = Attempt.objects.filter(job_id=OuterRef("id"), fence=OuterRef("fence"))
         dead = dead.filter(Exists(last.filter(error_class=error_class)))

@@ -142,6 +142,12 @@ class ApprovalAnswer(serializers.Serializer[Any]):
     note = serializers.CharField(allow_null=True, allow_blank=True)
 
 
+class ReplacedAnswer(serializers.Serializer[Any]):
+    payload = serializers.JSONField()
+    replaced_at = serializers.DateTimeField()
+    by = serializers.CharField()
+
+
 class JobDetailAnswer(JobAnswer):
     generation = serializers.IntegerField()
     losses = serializers.IntegerField()
@@ -158,6 +164,7 @@ class JobDetailAnswer(JobAnswer):
     pending_parents = serializers.IntegerField()
     payload = serializers.JSONField()
     result = serializers.JSONField(help_text="While it awaits approval, what its handler asks about.")
+    earlier_payloads = ReplacedAnswer(many=True, help_text="Those it was replayed without, oldest first.")
     payload_hidden = serializers.BooleanField(help_text="Your role does not see payload and result.")
     note = serializers.CharField(allow_null=True)
     why_waiting = WhyAnswer(allow_null=True, help_text="null: it runs, or has ended.")
@@ -187,6 +194,8 @@ class DeadAnswer(serializers.Serializer[Any]):
 
 class ReplayedAnswer(serializers.Serializer[Any]):
     replayed = serializers.IntegerField()
+    full = serializers.BooleanField(help_text="It stopped at the queue's max_depth.")
+    more = serializers.BooleanField(help_text="There are dead letters that it did not come to: ask again.")
     skipped = serializers.ListField(
         child=serializers.UUIDField(), help_text="Left, because something stands in the way."
     )

@@ -46,6 +46,15 @@ class Cancel(Body):
 
 class Replay(Body):
     revive_descendants = Flag(required=False, help_text="Run what was cancelled because this job died.")
+    payload = serializers.JSONField(
+        required=False, allow_null=True, help_text="Instead of the one it has, which stays readable."
+    )
+
+
+class Duplicate(Body):
+    payload = serializers.JSONField(required=False, allow_null=True, help_text="Instead of the original's.")
+    priority = Whole(min_value=-1000, max_value=1000, required=False)
+    run_at = Moment(required=False, help_text="Due now unless said.")
 
 
 class ReplayQueue(Body):

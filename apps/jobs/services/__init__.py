@@ -11,11 +11,13 @@ from apps.jobs.services.approve import approve, reject
 from apps.jobs.services.breakers import judge_probe, set_breaker, trip_breaker
 from apps.jobs.services.cancel import cancel
 from apps.jobs.services.check import check
+from apps.jobs.services.duplicate import duplicate
 from apps.jobs.services.order import move, reschedule, run_next, set_priority
 from apps.jobs.services.pause import end_pauses, pause_job, resume_job, resume_type
 from apps.jobs.services.purge import purge
 from apps.jobs.services.queues import delete_queue, resume_queue
-from apps.jobs.services.replay import ReplayedQueue, discard, replay, replay_queue
+from apps.jobs.services.replay import discard, replay
+from apps.jobs.services.replay_many import ReplayedQueue, replay_queue
 from apps.jobs.services.retry import retry_now
 from apps.jobs.services.schedules import (
     create_schedule,
@@ -38,6 +40,7 @@ __all__ = [
     "delete_queue",
     "delete_schedule",
     "discard",
+    "duplicate",
     "end_pauses",
     "fire_due",
     "judge_deadlines",

@@ -23,6 +23,8 @@ TIMEOUT_MAX_MS = 30 * 86_400_000
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
 LONGEST_DELAY = 100 * 366 * 86_400
 
+KEPT: Any = object()  # stands for a payload that is to stay as it is: None is one, too
+
 # Seen in a JSON text: a NUL, a lone surrogate, a number of very many digits.
 _SUSPECT = re.compile(r"\\u0000|[\ud800-\udfff]|[0-9]{1000}")
 # What PostgreSQL's text and jsonb cannot hold although Python's str can.

@@ -8,7 +8,7 @@ from apps.audit.record import Actor, record
 from apps.jobs.selectors import organization_of
 
 
-def recorded(job_id: UUID, actor: Actor, action: str, **facts: Mapping[str, Any]) -> None:
+def recorded(job_id: UUID, actor: Actor, action: str, **facts: Mapping[str, Any] | None) -> None:
     """Add the audit entry of a change to a job; `before` and `after` say what changed."""
     record(
         actor=actor,

@@ -1,72 +1,48 @@
 """Replay and discard dead letters, on someone's behalf."""
 
-from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
 from apps.audit.record import Actor, record
-from apps.errors import BadInput, Conflict, IllegalMove
+from apps.errors import BadInput, IllegalMove
 from apps.jobs.engine import discard as discard_engine
 from apps.jobs.engine import replay as replay_engine
 from apps.jobs.engine.wake import wake_queue
-from apps.jobs.selectors import dead_letters, find, organization_of
+from apps.jobs.models import Job
+from apps.jobs.selectors import find, organization_of
+from apps.jobs.services.check import KEPT, check
 from apps.jobs.services.recorded import recorded
 from apps.jobs.states import JobState
-from apps.queues.models import Queue
-
-SLOWEST, FASTEST = 0.001, 10_000.0  # dead letters replayed per second
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayedQueue:
-    """How many were replayed, and which were left because something stands in their way."""
-
-    replayed: int = 0
-    skipped: list[UUID] = field(default_factory=list)
 
 
 @transaction.atomic
-def replay(*, job_id: UUID, actor: Actor, revive_descendants: bool = False) -> None:
-    """Run a dead letter again as a new generation. Raises IllegalMove, KeyTaken, NotReplayable."""
-    rows = replay_engine.replay(delays_ms={job_id: 0}, revive_descendants=revive_descendants)
+def replay(*, job_id: UUID, actor: Actor, payload: Any = KEPT, revive_descendants: bool = False) -> None:
+    """Run a dead letter again as a new generation, with another payload if one is given.
+
+    That one is checked as a submission's is (BadInput); the one it had stays in the audit trail, and with the job. Raises
+    IllegalMove, KeyTaken, NotReplayable.
+    """
+    before, edited = {}, None
+    if payload is not KEPT:
+        job = find(job_id, among=Job.objects.select_related("queue"))
+        edited = _checked(job, payload)
+        before = {"payload": job.payload}
+    rows = replay_engine.replay(delays_ms={job_id: 0}, payload=edited, revive_descendants=revive_descendants)
     if not rows:
         raise IllegalMove(f"Only a dead letter can be replayed; this job is {find(job_id).state}.")
     wake_queue(rows[0].queue_id)
-    recorded(job_id, actor, "job.replay", after={"revive_descendants": revive_descendants})
+    after = {"revive_descendants": revive_descendants, **({"payload": payload} if before else {})}
+    recorded(job_id, actor, "job.replay", before=before or None, after=after)
 
 
-@transaction.atomic
-def replay_queue(
-    *,
-    queue: Queue,
-    actor: Actor,
-    limit: int = 100,
-    rate_per_second: float | None = None,
-    error_class: str | None = None,
-) -> ReplayedQueue:
-    """Replay up to `limit` dead letters of a queue, oldest first; at a rate, their run_at are staggered."""
-    if rate_per_second is not None and not SLOWEST <= rate_per_second <= FASTEST:
-        raise BadInput.at("#/rate_per_second", f"This must be between {SLOWEST} and {FASTEST}.")
-    done, skipped = 0, []
-    for job_id in dead_letters(queue=queue, limit=limit, error_class=error_class):
-        delay = round(done * 1000 / rate_per_second) if rate_per_second else 0
-        try:
-            with transaction.atomic():
-                done += len(replay_engine.replay(delays_ms={job_id: delay}))
-        except Conflict:
-            skipped.append(job_id)
-    if done:
-        wake_queue(queue.id)
-    record(
-        actor=actor,
-        organization_id=queue.project.organization_id,
-        action="queue.replay",
-        target_type="queue",
-        target_id=queue.id,
-        after={"replayed": done, "skipped": len(skipped), "error_class": error_class},
-    )
-    return ReplayedQueue(done, skipped)
+def _checked(job: Job, payload: Any) -> str:
+    """The new payload as text; BadInput for one that this job could not be submitted with."""
+    text: str = check({"type": job.type, "payload": payload})["payload"]
+    if job.queue.allowed_types is not None and job.type not in job.queue.allowed_types:
+        raise BadInput.at("#/payload", f"This queue does not take the type {job.type} any more.")
+    return text
 
 
 @transaction.atomic

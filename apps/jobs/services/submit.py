@@ -48,7 +48,7 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
     """
     place = _queue(queue)
     refuse_when_full(place)
-    job = _new_job(place, {"type": type, **fields}, pointer="#", policies={})
+    job = new_job(place, {"type": type, **fields}, pointer="#", policies={})
     [placed] = enqueue_here(place, [job], submitted_by=submitted_by, pointer="#")
     return _as_job(place, job, placed, submitted_by)
 
@@ -95,7 +95,7 @@ def submit_one(
 ) -> Enqueued:
     """The same without reading the job back: what the API's hot path calls. `job_id` is a UUIDv7, should one be set."""
     refuse_when_full(queue)
-    job = _new_job(queue, fields, pointer="#", policies={})
+    job = new_job(queue, fields, pointer="#", policies={})
     if job_id:
         job = replace(job, id=job_id)
     [placed] = enqueue_here(queue, [job], submitted_by=submitted_by, pointer="#")
@@ -112,7 +112,7 @@ def submit_batch(
         raise BadInput.at("#/jobs", f"Give between 1 and {settings.BATCH_MAX} jobs; this has {len(jobs)}.")
     refuse_when_full(place, jobs=len(jobs))
     policies: dict[str, UUID] = {}
-    checked = [_new_job(place, fields, pointer=f"#/jobs/{n}", policies=policies) for n, fields in enumerate(jobs)]
+    checked = [new_job(place, fields, pointer=f"#/jobs/{n}", policies=policies) for n, fields in enumerate(jobs)]
     batch = Batch.objects.create(project_id=place.project_id, queue=place, size=len(checked), submitted_by=submitted_by)
     placed = enqueue_here(place, checked, batch_id=batch.id, submitted_by=submitted_by)
     return Submitted(batch, placed)
@@ -167,7 +167,7 @@ def _queue(queue: Queue | str) -> Queue:
         raise NotFound(f"There is no queue {queue!r}; name it organization/project/queue.") from None
 
 
-def _new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: dict[str, UUID]) -> NewJob:
+def new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: dict[str, UUID]) -> NewJob:
     ready = check(fields, pointer=pointer)
     if queue.allowed_types is not None and ready["type"] not in queue.allowed_types:
         raise BadInput.at(f"{pointer}/type", "This queue does not take this type.")

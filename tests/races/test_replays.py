@@ -1,0 +1,108 @@
+"""Replays that meet: each other, a purge, and the death of whoever replays (case H30)."""
+
+import os
+import signal
+import sys
+from subprocess import PIPE, Popen
+
+import pytest
+from django.db import transaction
+
+from apps.audit.models import Entry
+from apps.errors import IllegalMove
+from apps.jobs import services
+from apps.jobs.models import Job
+from apps.sql import open_own
+from tests.acts import enqueue, finish, take
+from tests.factories import SessionFactory
+from tests.jobs.looks import ANN, look, run, state
+from tests.races.stage import BLOCKED, together
+
+pytestmark = pytest.mark.usefixtures("arena")
+MANY = 60
+
+
+@pytest.fixture
+def dead(queue):
+    """So many dead letters."""
+    session = SessionFactory.create(concurrency=MANY)
+    jobs = [enqueue(queue) for _ in range(MANY)]
+    finish(session, *take(session, queue, limit=MANY), outcome="permanent_error")
+    return jobs
+
+
+def generations(jobs):
+    return {one.generation for one in Job.objects.filter(id__in=jobs)}
+
+
+def test_each_dead_letter_of_a_queue_that_many_replay_at_once_runs_once_more(queue, dead):
+    def bulk():
+        return services.replay_queue(queue=queue, actor=ANN, limit=1000).replayed
+
+    def one_by_one():
+        return sum(_replayed(job_id) for job_id in reversed(dead))
+
+    assert sum(together(bulk, bulk, one_by_one)) == MANY
+    assert generations(dead) == {2}
+    assert {state(job_id) for job_id in dead} == {"queued"}
+
+
+def _replayed(job_id):
+    try:
+        services.replay(job_id=job_id, actor=ANN)
+    except IllegalMove:
+        return False
+    return True
+
+
+def test_whoever_edits_the_payload_second_is_refused(queue, dead):
+    def edit(text):
+        def call():
+            try:
+                services.replay(job_id=dead[0], actor=ANN, payload=text)
+            except IllegalMove:
+                return None
+            return text
+
+        return call
+
+    answers = together(*(edit(text) for text in "abcd"))
+    [won] = [answer for answer in answers if answer]
+    assert look(dead[0]).payload == won
+    [entry] = Entry.objects.filter(action="job.replay", target_id=str(dead[0]))
+    assert entry.after
+    assert entry.after["payload"] == won
+
+
+def test_a_purge_at_the_same_time_loses_and_doubles_nothing(queue, dead):
+    together(
+        lambda: services.replay_queue(queue=queue, actor=ANN, limit=1000),
+        lambda: services.purge(queue=queue, actor=ANN),
+    )
+    assert Job.objects.filter(id__in=dead).count() == MANY
+    assert {state(job_id) for job_id in dead} <= {"queued", "cancelled"}
+    assert generations(dead) == {2}
+
+
+REPLAY = """
+import django; django.setup()
+from apps.audit.record import SYSTEM
+from apps.jobs import services
+from apps.queues.models import Queue
+services.replay_queue(queue=Queue.objects.get(pk="{queue}"), actor=SYSTEM, limit=1000)
+"""
+
+
+def test_one_that_is_killed_in_the_middle_has_replayed_none_and_the_next_replays_each_once(arena, queue, dead):
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "DATABASE_URL": arena.url}
+    with transaction.atomic():
+        run("SELECT FROM jobs_job_dead WHERE id = %s FOR UPDATE", [dead[-1]])
+        killed = Popen([sys.executable, "-c", REPLAY.format(queue=queue.pk)], env=env, stdout=PIPE, stderr=PIPE)
+        with open_own() as watcher:
+            while watcher.execute(BLOCKED).fetchone() == (0,):
+                assert killed.poll() is None, killed.communicate()
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+    assert {state(job_id) for job_id in dead} == {"dead_letter"}
+    assert services.replay_queue(queue=queue, actor=ANN, limit=1000).replayed == MANY
+    assert generations(dead) == {2}

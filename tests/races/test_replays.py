@@ -88,7 +88,9 @@ REPLAY = """
 import django; django.setup()
 from apps.audit.record import SYSTEM
 from apps.jobs import services
+from apps.jobs.services import replay_many
 from apps.queues.models import Queue
+replay_many.SOME = 7  # so that many are done when it comes to the one that is held
 services.replay_queue(queue=Queue.objects.get(pk="{queue}"), actor=SYSTEM, limit=1000)
 """
 

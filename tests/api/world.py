@@ -156,6 +156,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("project-line", "GET"): Ask(lambda w: f"projects/{w.project}/line"),
     ("jobs", "GET"): Ask(lambda w: f"jobs?queue={w.queue}"),
     ("job", "GET"): Ask(lambda w: f"jobs/{w.queued}"),
+    ("job", "PATCH"): Ask(lambda w: f"jobs/{w.queued}", lambda: {"depends_on": []}),
     ("job-logs", "GET"): Ask(lambda w: f"jobs/{w.queued}/logs"),
     ("job-file", "GET"): Ask(lambda w: f"jobs/{w.queued}/files/{FILE}"),
     ("job-cancel", "POST"): Ask(lambda w: f"jobs/{w.queued}/cancel"),

@@ -25,6 +25,7 @@ from apps.jobs.engine.reschedule import reschedule
 from apps.jobs.engine.resume import resume
 from apps.jobs.engine.retry_now import retry_now
 from apps.jobs.engine.run_next import run_next
+from apps.jobs.engine.set_parents import set_parents
 from apps.jobs.engine.set_priority import set_priority
 from apps.jobs.engine.why import why
 
@@ -54,6 +55,8 @@ def steer(queue: Any) -> None:
     decided = [one.job_id for one in enqueue(asking)]
     assert approve(job_id=decided[0], by="ann")
     assert reject(job_id=decided[1], by="ann")
+    assert set_parents(job_id=jobs[0], parents=[*jobs[1:], seeded("live", 9), seeded("shelved", 3)])
+    assert set_parents(job_id=jobs[0], parents=[])
     pause(ids=jobs)
     resume(ids=jobs)
     rerank(queues=[queue.pk])

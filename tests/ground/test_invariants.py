@@ -11,10 +11,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.audit.models import Entry, Event, Head
+from apps.audit.record import SYSTEM
 from apps.audit.relay import relay
 from apps.bench.services import invariants
 from apps.bench.services.invariants import SAYS, broken
+from apps.jobs import services
 from apps.jobs.models import Dependency, Schedule, Tick
+from apps.jobs.selectors import find
 from apps.jobs.states import MOVES, JobState
 from apps.queues.models import Gate, Queue
 from tests.acts import enqueue, finish, take, take_one
@@ -148,6 +151,45 @@ def test_a_child_that_nobody_can_wake(world):
     Dependency.objects.update(settled_at=timezone.now())
     plant("UPDATE jobs_job_live SET pending = 0 WHERE id = %(id)s", id=world[CHILD])
     assert only("blocked_can_wake") == [str(world[CHILD])]
+
+
+def circle(queue, length):
+    """Jobs that wait for each other in a circle, which no verb would let them; and two that hang on it."""
+    first = enqueue(queue)
+    jobs = [first]
+    for _ in range(length - 1):
+        jobs.append(enqueue(queue, depends_on=[jobs[-1]]))
+    behind = enqueue(queue, depends_on=[jobs[-1]])
+    plant(
+        "INSERT INTO jobs_dependency (parent_id, child_id) VALUES (%(last)s, %(first)s)",
+        "UPDATE jobs_job_live SET pending = 1, state = 'blocked', has_dependents = TRUE WHERE id = %(first)s",
+        "UPDATE jobs_job_live SET has_dependents = TRUE WHERE id = %(last)s",
+        first=first,
+        last=jobs[-1],
+    )
+    return jobs, behind
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_a_circle_is_named_and_can_be_cancelled(world, queue, length):
+    jobs, behind = circle(queue, length)
+    assert only("no_circle") == sorted(map(str, jobs))
+    services.cancel(job_id=jobs[-1], actor=SYSTEM)
+    assert {find(job_id).state for job_id in (*jobs, behind)} == {"cancelled"}
+    relay()
+    assert broken() == []
+
+
+def test_one_job_of_a_circle_can_be_taken_out_of_it(world, queue):
+    jobs, _ = circle(queue, 3)
+    services.set_parents(job_id=jobs[1], actor=SYSTEM, depends_on=[])
+    relay()
+    assert broken() == []
+
+
+def test_circles_are_told_from_what_hangs_on_them_and_what_they_hang_on():
+    ways = [("a", "b"), ("b", "a"), ("c", "c"), ("d", "a"), ("e", "d"), ("b", "f"), ("f", "g"), ("h", "i")]
+    assert invariants.circles(ways) == ["a", "b", "c"]
 
 
 def test_a_hole_in_the_log(world, queue):

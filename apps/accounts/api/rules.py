@@ -64,7 +64,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "schedule-ticks": {"GET": VIEW},
     "project-line": {"GET": VIEW},
     "jobs": {"GET": VIEW},
-    "job": {"GET": VIEW},
+    "job": {"GET": VIEW, "PATCH": OPERATE},
     "job-logs": {"GET": VIEW},
     "job-file": {"GET": VIEW},
     "job-cancel": {"POST": OPERATE},

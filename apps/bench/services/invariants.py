@@ -1,5 +1,7 @@
 """What must always hold, one statement each: it names the offenders. docs/architecture.md says what keeps it."""
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ SAYS = {
     "one_success": "No job succeeded twice in one generation.",
     "final_is_accounted": "Every finished job has an end, and a ledger row for the last fence it ran under.",
     "pending_counts_parents": "A job waits for exactly its parents that have not ended.",
+    "no_circle": "No job waits for itself, not even over others.",
     "blocked_can_wake": "A job is blocked only while some parent can still end.",
     "events_are_dense": "A project's events are numbered without gaps, up to its head.",
     "tick_has_one_job": "A tick that fired has one job of its own.",
@@ -34,7 +37,10 @@ class Broken:
     ids: list[str]
 
 
-_statements: dict[str, Statement[str]] = {name: Statement.beside(__file__, str, f"invariants_{name}") for name in SAYS}
+_ways = Statement.beside(__file__, lambda child, parent: (child, parent), "invariants_no_circle")
+_statements: dict[str, Statement[str]] = {
+    name: Statement.beside(__file__, str, f"invariants_{name}") for name in SAYS if name != "no_circle"
+}
 
 
 def broken() -> list[Broken]:
@@ -42,4 +48,27 @@ def broken() -> list[Broken]:
     leavable = [state.value for state in LIVE if any(old == state for old, _ in MOVES)]
     more: dict[str, dict[str, Any]] = {"live_can_leave": {"leavable": leavable}}
     found = {name: check(limit=LIMIT, **more.get(name, {})) for name, check in _statements.items()}
+    found["no_circle"] = circles(_ways())[:LIMIT]
     return [Broken(name, SAYS[name], ids) for name, ids in found.items() if ids]
+
+
+def circles(ways: Iterable[tuple[str, str]]) -> list[str]:
+    """Those who, of all who wait, stand in a circle: whoever waits for nobody is left out, again and again, from both ends."""
+    above: dict[str, set[str]] = defaultdict(set)
+    below: dict[str, set[str]] = defaultdict(set)
+    for child, parent in ways:
+        above[child].add(parent)
+        below[parent].add(child)
+    left = above.keys() & below.keys()
+    _peel(left, above, below)
+    _peel(left, below, above)
+    return sorted(left)
+
+
+def _peel(left: set[str], ahead: Mapping[str, set[str]], behind: Mapping[str, set[str]]) -> None:
+    """Take out whoever has nobody ahead that is left, and then those behind who had only them."""
+    free = [one for one in left if not ahead[one] & left]
+    while free:
+        gone = free.pop()
+        left.discard(gone)
+        free += [one for one in behind[gone] & left if not ahead[one] & left]

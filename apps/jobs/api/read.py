@@ -12,6 +12,7 @@ from apps.accounts.api.schema import tells
 from apps.accounts.models import Project
 from apps.accounts.serializers.accounts import page_of
 from apps.errors import BadInput
+from apps.jobs import services
 from apps.jobs.api import examples, shown
 from apps.jobs.engine.list_dead import list_dead
 from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
@@ -68,6 +69,21 @@ class OneJob(Endpoint):
         """With its attempts and their logs, parents, children, progress, lease and files; and why it waits, if it does."""
         found = self.allow(find(job, among=reachable_jobs(self.caller)))
         return Response(shown.whole(found, self.role))
+
+    @tells(
+        "Change whom a job waits for",
+        ask=bodies.ChangeJob,
+        answer=answers.JobAnswer,
+        asks={"depends_on": [examples.JOB_ID]},
+        example={**examples.JOB, "state": "blocked"},
+        refusals=(409,),
+    )
+    def patch(self, request: Request, job: UUID) -> Response:
+        """One that has not been started. It waits for these jobs and no others, blocked while any of them has not ended;
+        one that has ended counts by its outcome, as for a job that is submitted. A circle is refused, and named."""
+        self.allow(find(job, among=reachable_jobs(self.caller)))
+        services.set_parents(job_id=job, actor=self.actor, **self.body(bodies.ChangeJob))
+        return Response(shown.brief(self.allow(find(job, among=reachable_jobs(self.caller)))))
 
 
 class Logs(Endpoint):

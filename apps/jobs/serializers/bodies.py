@@ -51,6 +51,13 @@ class Replay(Body):
     )
 
 
+class ChangeJob(Body):
+    depends_on = serializers.ListField(
+        child=serializers.UUIDField(),
+        help_text="All jobs of the project that it is to wait for; none: it waits for nobody.",
+    )
+
+
 class Duplicate(Body):
     payload = serializers.JSONField(required=False, allow_null=True, help_text="Instead of the original's.")
     priority = Whole(min_value=-1000, max_value=1000, required=False)

@@ -13,6 +13,7 @@ from apps.jobs.services.cancel import cancel
 from apps.jobs.services.check import check
 from apps.jobs.services.duplicate import duplicate
 from apps.jobs.services.order import move, reschedule, run_next, set_priority
+from apps.jobs.services.parents import set_parents
 from apps.jobs.services.pause import end_pauses, pause_job, resume_job, resume_type
 from apps.jobs.services.purge import purge
 from apps.jobs.services.queues import delete_queue, resume_queue
@@ -61,6 +62,7 @@ __all__ = [
     "run_next",
     "run_schedule",
     "set_breaker",
+    "set_parents",
     "set_priority",
     "submit",
     "submit_batch",

@@ -63,6 +63,14 @@ def check(fields: Mapping[str, Any], *, pointer: str = "#") -> dict[str, Any]:
     return checked
 
 
+def check_field(name: str, value: Any) -> Any:
+    """Check one field of a job alone; raises BadInput at #/<name>."""
+    try:
+        return _RULES[name](value)
+    except _Wrong as wrong:
+        raise BadInput.at(f"#/{name}", str(wrong)) from None
+
+
 def as_json(value: Any, *, what: str = "payload") -> str:
     """Write a value as JSON that PostgreSQL can keep. Raises ValueError saying what is wrong."""
     try:

@@ -27,19 +27,19 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (None, S.SCHEDULED): {"enqueue"},
     (None, S.BLOCKED): {"enqueue"},
     (None, S.AWAITING_APPROVAL): {"enqueue"},
-    (S.SCHEDULED, S.QUEUED): {"promote", "retry_now", "reschedule", "run_next"},
-    (S.RETRY_WAIT, S.QUEUED): {"promote", "retry_now", "reschedule", "run_next"},
+    (S.SCHEDULED, S.QUEUED): {"promote", "retry_now", "reschedule", "run_next", "run_workflow_next"},
+    (S.RETRY_WAIT, S.QUEUED): {"promote", "retry_now", "reschedule", "run_next", "run_workflow_next"},
     (S.QUEUED, S.SCHEDULED): {"reschedule"},
-    (S.SCHEDULED, S.PAUSED): {"pause"},
-    (S.BLOCKED, S.PAUSED): {"pause"},
-    (S.AWAITING_APPROVAL, S.PAUSED): {"pause"},
-    (S.QUEUED, S.PAUSED): {"pause"},
-    (S.RETRY_WAIT, S.PAUSED): {"pause"},
-    (S.PAUSED, S.SCHEDULED): {"resume"},
-    (S.PAUSED, S.BLOCKED): {"resume"},
-    (S.PAUSED, S.AWAITING_APPROVAL): {"resume"},
-    (S.PAUSED, S.QUEUED): {"resume"},
-    (S.PAUSED, S.RETRY_WAIT): {"resume"},
+    (S.SCHEDULED, S.PAUSED): {"pause", "pause_workflow"},
+    (S.BLOCKED, S.PAUSED): {"pause", "pause_workflow"},
+    (S.AWAITING_APPROVAL, S.PAUSED): {"pause", "pause_workflow"},
+    (S.QUEUED, S.PAUSED): {"pause", "pause_workflow"},
+    (S.RETRY_WAIT, S.PAUSED): {"pause", "pause_workflow"},
+    (S.PAUSED, S.SCHEDULED): {"resume", "resume_workflow"},
+    (S.PAUSED, S.BLOCKED): {"resume", "resume_workflow"},
+    (S.PAUSED, S.AWAITING_APPROVAL): {"resume", "resume_workflow"},
+    (S.PAUSED, S.QUEUED): {"resume", "resume_workflow"},
+    (S.PAUSED, S.RETRY_WAIT): {"resume", "resume_workflow"},
     (S.BLOCKED, S.QUEUED): {"wake_dependents", "set_parents"},
     (S.BLOCKED, S.SCHEDULED): {"wake_dependents", "set_parents"},
     (S.BLOCKED, S.AWAITING_APPROVAL): {"wake_dependents", "set_parents"},
@@ -57,6 +57,7 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (S.RUNNING, S.SCHEDULED): {"report"},
     (S.RUNNING, S.QUEUED): {"report"},
     (S.RUNNING, S.AWAITING_APPROVAL): {"report"},  # its handler asks a person
+    (S.RUNNING, S.PAUSED): {"report"},  # of a workflow that was paused meanwhile
     (S.SCHEDULED, S.CANCELLED): {"cancel"},
     (S.AWAITING_APPROVAL, S.CANCELLED): {"cancel", "reject"},
     (S.QUEUED, S.CANCELLED): {"cancel", "purge"},
@@ -66,6 +67,19 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (S.DEAD_LETTER, S.SCHEDULED): {"replay"},  # paced: one of many
     (S.CANCELLED, S.BLOCKED): {"replay"},  # a descendant, revived with its parent
 }
+
+
+class WorkflowState(TextChoices):
+    """Where a workflow stands: told from the states of its jobs, written down nowhere."""
+
+    PENDING = "pending"  # nothing of it has run
+    RUNNING = "running"  # something has run, something is still to run
+    AWAITING_APPROVAL = "awaiting_approval"  # it goes on once somebody approves
+    PAUSED = "paused"  # nothing of it starts until it is resumed
+    CANCELLING = "cancelling"  # cancelled, and a job of it has not stopped yet
+    COMPLETED = "completed"  # every job did
+    FAILED = "failed"  # all have ended, and not all well
+    CANCELLED = "cancelled"
 
 
 class Outcome(TextChoices):

@@ -1,5 +1,6 @@
 """Cancel: a waiting job at once, a running one by asking it to stop, or by force."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -35,19 +36,25 @@ def cancel_steps(*, job_id: UUID, force: bool = False) -> Steps[Cancelled | None
     A running job is asked to stop and hears of it at its worker's next heartbeat. `force` ends
     its attempt now and fences the worker.
     """
-    rows: list[_Held] = yield from _cancel.ask(job_id=job_id)
-    if not rows:
-        return None
-    [held] = rows
-    if held.state != JobState.RUNNING:
-        shelved = yield from shelve(ids=[job_id], reason=Reason.CANCELLED)
-        if any(row.has_dependents for row in shelved):
-            yield from wake(ended={job_id: JobState.CANCELLED})
-        return Cancelled(JobState.CANCELLED)
-    if not force or held.session_id is None:
-        return Cancelled(JobState.RUNNING, cancelling=True)
-    yield from report_steps(ended=[_by_force(held, held.session_id)])
-    return Cancelled(JobState.CANCELLED)
+    done = yield from cancel_many_steps(ids=[job_id], force=force)
+    return done.get(job_id)
+
+
+def cancel_many_steps(*, ids: Sequence[UUID], force: bool = False) -> Steps[dict[UUID, Cancelled]]:
+    """The same of many at once, in id order; answers those that were live."""
+    rows: list[_Held] = yield from _cancel.ask(ids=list(ids))
+    waiting = [row.job_id for row in rows if row.state != JobState.RUNNING]
+    done = {job_id: Cancelled(JobState.CANCELLED) for job_id in waiting}
+    if waiting:
+        shelved = yield from shelve(ids=waiting, reason=Reason.CANCELLED)
+        yield from wake(ended={row.job_id: JobState.CANCELLED for row in shelved if row.has_dependents})
+    forced = [_by_force(row, row.session_id) for row in rows if row.session_id and force and row.job_id not in done]
+    if forced:
+        yield from report_steps(ended=forced)
+    running = Cancelled(JobState.RUNNING, cancelling=True)
+    return done | {
+        row.job_id: Cancelled(JobState.CANCELLED) if force else running for row in rows if row.job_id not in done
+    }
 
 
 def _by_force(held: _Held, session_id: UUID) -> Ended:
@@ -62,3 +69,4 @@ def _by_force(held: _Held, session_id: UUID) -> Ended:
 
 
 cancel = Verb(cancel_steps)
+cancel_many = Verb(cancel_many_steps)

@@ -47,6 +47,7 @@ class NewJob:
     labels: str | None = None
     requires_approval: bool = False
     schedule_id: UUID | None = None  # the schedule that makes it
+    workflow_id: UUID | None = None  # the caller holds it (join_workflows.sql)
 
 
 class Enqueued(NamedTuple):
@@ -173,6 +174,8 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "labels": column([job.labels for job in jobs]),
         "approvals": column([job.requires_approval or None for job in jobs]),
         "schedules": column([job.schedule_id for job in jobs]),
+        "workflows": column([job.workflow_id for job in jobs]),
+        "dependents": column([(job.id in ties.parents) or None for job in jobs]) if ties.parents else None,
         "snoozes": SNOOZES,
         "default_attempts": _default_attempts(),
     }
@@ -196,6 +199,7 @@ def _values(job: NewJob) -> dict[str, object]:
         "labels": job.labels,
         "approval": job.requires_approval,
         "schedule_id": job.schedule_id,
+        "workflow_id": job.workflow_id,
         "snoozes": SNOOZES if job.max_snoozes is None else job.max_snoozes,
         "default_attempts": _default_attempts(),
     }

@@ -12,11 +12,11 @@ asked AS MATERIALIZED (
         %(timeouts_ms)s::bigint [], %(policies)s::uuid [], %(max_attempts)s::smallint [],
         %(max_losses)s::smallint [], %(pendings)s::integer [], %(on_failures)s::text [],
         %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean [], %(concurrency_keys)s::text [],
-        %(schedules)s::uuid [], %(max_snoozes)s::smallint []
+        %(schedules)s::uuid [], %(max_snoozes)s::smallint [], %(workflows)s::uuid [], %(dependents)s::boolean []
     ) WITH ORDINALITY AS u (
         id, queue_id, type, payload, priority, run_at, delay_ms, timeout_ms, retry_policy_id, max_attempts,
         max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, concurrency_key, schedule_id,
-        max_snoozes, place
+        max_snoozes, workflow_id, has_dependents, place
     )
 ),
 
@@ -37,7 +37,8 @@ placed AS (
     INSERT INTO jobs_job_live (
         id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
         retry_policy_id, max_attempts, max_losses, max_snoozes, pending, on_parent_failure, unique_key,
-        labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, key_full, state
+        labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, workflow_id, has_dependents,
+        key_full, state
     )
     SELECT
         timed.id,
@@ -71,6 +72,8 @@ placed AS (
         %(submitted_by)s::uuid,
         %(request_id)s::text,
         timed.concurrency_key,
+        timed.workflow_id,
+        coalesce(timed.has_dependents, FALSE),
         -- whoever has a key waits to be let through (admit.sql)
         timed.concurrency_key IS NOT NULL AND stand.state = 'queued',
         stand.state

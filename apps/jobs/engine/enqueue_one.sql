@@ -29,7 +29,7 @@ placed AS (
     INSERT INTO jobs_job_live (
         id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
         retry_policy_id, max_attempts, max_losses, max_snoozes, on_parent_failure,
-        labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, key_full, state
+        labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, workflow_id, key_full, state
     )
     SELECT
         %(id)s::uuid, %(queue_id)s::uuid, %(type)s::text, %(payload)s::text::jsonb, place.priority, place.now, place.at,
@@ -37,6 +37,7 @@ placed AS (
         place.aging, %(timeout_ms)s::bigint, %(policy)s::uuid, place.max_attempts, place.max_losses,
         %(snoozes)s::smallint, %(on_failure)s::text, %(labels)s::text::jsonb, %(approval)s::boolean, %(schedule_id)s::uuid,
         %(batch_id)s::uuid, %(submitted_by)s::uuid, %(request_id)s::text, %(concurrency_key)s::text,
+        %(workflow_id)s::uuid,
         -- whoever has a key waits to be let through (admit.sql)
         %(concurrency_key)s::text IS NOT NULL AND NOT %(approval)s::boolean AND place.at <= place.now,
         CASE

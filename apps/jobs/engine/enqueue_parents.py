@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from apps.errors import BadInput
+from apps.errors import BadInput, Fault
 from apps.jobs.engine.wake_dependents import wake_dependents
 from apps.jobs.states import JobState, OnParentFailure
 from apps.sql import Statement
@@ -31,9 +31,13 @@ _edges = Statement.beside(__file__, int, "enqueue_edges")
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """The state of every parent named in one call, as it is while the live ones are held."""
+    """The state of every parent named in one call, as it is while the live ones are held.
+
+    `parents` are those that the call itself makes.
+    """
 
     states: dict[UUID, str] = field(default_factory=dict)
+    parents: Set[UUID] = frozenset()
 
     def settled(self, job: "NewJob", parent: UUID) -> bool:
         """True when the child need not wait for this parent."""
@@ -58,15 +62,16 @@ def look_up(jobs: "Sequence[NewJob]", *, pointer: str) -> Ties:
     if not named:
         return Ties()
     queue_id = jobs[0].queue_id
-    states: dict[UUID, str] = {}
+    parents = named.intersection(job.id for job in jobs)
+    states: dict[UUID, str] = dict.fromkeys(parents, JobState.BLOCKED)
     for _ in range(LOOKS):
         states |= {row.id: row.state for row in _live(parents=sorted(named - states.keys()), queue_id=queue_id)}
         found, revived = _on_the_shelves(named - states.keys(), queue_id)
         states |= found
         if not revived:
             break
-    _refuse_unknown(jobs, states, pointer)
-    return Ties(states)
+    _refuse_unknown(jobs, states.keys(), pointer)
+    return Ties(states, parents)
 
 
 def _on_the_shelves(missing: Set[UUID], queue_id: UUID) -> tuple[dict[UUID, str], bool]:
@@ -90,10 +95,15 @@ def tie(jobs: "Sequence[NewJob]", ties: Ties, made: set[UUID]) -> set[UUID]:
     if not edges:
         return set()
     parents, children, settled = zip(*edges, strict=True)
-    _edges(parents=list(parents), children=list(children), settled=list(settled))
+    _edges(parents=_as_text(parents), children=_as_text(children), settled=list(settled) if any(settled) else None)
     failed = {p for p in parents if ties.states[p] in (JobState.DEAD_LETTER, JobState.CANCELLED)}
     woken = wake_dependents(ended={parent: ties.states[parent] for parent in failed})
     return {child.job_id for child in woken if child.doomed}
+
+
+def _as_text(ids: Iterable[UUID]) -> str:
+    """Ids are read several times faster from one text than from an array."""
+    return " ".join([one.hex for one in ids])
 
 
 def day_of(job_id: UUID) -> date:
@@ -104,9 +114,12 @@ def day_of(job_id: UUID) -> date:
         return date.max
 
 
-def _refuse_unknown(jobs: "Sequence[NewJob]", known: Iterable[UUID], pointer: str) -> None:
-    known = set(known)
-    for place, job in enumerate(jobs):
-        for parent in job.depends_on:
-            if parent not in known:
-                raise BadInput.at(f"{pointer.format(place)}/depends_on", f"There is no job {parent}.")
+def _refuse_unknown(jobs: "Sequence[NewJob]", known: Set[UUID], pointer: str) -> None:
+    faults = [
+        Fault(f"{pointer.format(place)}/depends_on", f"There is no job {parent}.")
+        for place, job in enumerate(jobs)
+        for parent in job.depends_on
+        if parent not in known
+    ]
+    if faults:
+        raise BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)

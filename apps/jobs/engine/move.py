@@ -22,6 +22,7 @@ class Moved:
 
 _move = Statement.beside(__file__, Moved)
 turn = Statement.beside(__file__, lambda queue_id, _: queue_id, "move_turn")
+lines = Statement.beside(__file__, lambda _: None, "move_lines")
 
 
 def in_turn[T](job_id: UUID, ask: Callable[[UUID], Steps[T | None]]) -> Steps[T | None]:

@@ -21,7 +21,7 @@ held AS MATERIALIZED (
         job.id, job.queue_id, job.fence, job.attempt, job.max_attempts, job.losses, job.max_losses, job.snoozes,
         job.max_snoozes, job.priority, job.ranked_aging, job.rank, job.run_at, job.started_at, job.deadline_at,
         job.cancel_requested_at, job.generation, job.has_dependents, job.session_id, job.retry_policy_id, job.shard,
-        job.state AS found,
+        job.state AS found, job.resume_state AS held_back,
         asked.ledger_id, asked.result, asked.delay_ms, asked.error_class, asked.error_message, asked.traceback,
         asked.runtime,
         CASE
@@ -87,6 +87,8 @@ onward AS (
         verdict.id, verdict.outcome, due.at, verdict.result,
         -- Nobody need promote what is due already.
         CASE WHEN verdict.state IN ('retry_wait', 'scheduled') AND due.at <= clock.now THEN 'queued' ELSE verdict.state END AS state,
+        -- Where it goes instead, if its workflow was paused meanwhile (pause_workflow.sql).
+        verdict.held_back,
         -- A worker that hands a job back for its own reasons names none.
         verdict.error_class IS NOT NULL AS collateral,
         CASE
@@ -180,7 +182,8 @@ shelved AS (
 went_on AS (
     UPDATE jobs_job_live AS job
     SET
-        state = onward.state,
+        state = coalesce(onward.held_back, onward.state),
+        resume_state = CASE WHEN onward.held_back IS NOT NULL THEN onward.state END,
         run_at = onward.at,
         rank = onward.rank,
         session_id = NULL,
@@ -243,7 +246,7 @@ told AS (
     SELECT queue.project_id, fact.queue_id, 'job.' || fact.state, fact.state, fact.job_ids, fact.attempts, fact.errors
     FROM (
         SELECT
-            verdict.queue_id, coalesce(onward.state, verdict.state) AS state,
+            verdict.queue_id, coalesce(onward.held_back, onward.state, verdict.state) AS state,
             array_agg(verdict.id) AS job_ids, array_agg(verdict.attempt) AS attempts,
             CASE
                 WHEN count(verdict.error_class) > 0
@@ -251,7 +254,7 @@ told AS (
             END AS errors
         FROM verdict
         LEFT JOIN onward ON verdict.id = onward.id
-        GROUP BY verdict.queue_id, coalesce(onward.state, verdict.state)
+        GROUP BY verdict.queue_id, coalesce(onward.held_back, onward.state, verdict.state)
     ) AS fact
     INNER JOIN queues_queue AS queue ON fact.queue_id = queue.id
 )

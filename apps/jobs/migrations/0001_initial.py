@@ -254,6 +254,20 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Step",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "workflow_id", "name", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("workflow_id", models.UUIDField()),
+                ("name", models.CharField(max_length=128)),
+                ("job_id", models.UUIDField()),
+            ],
+        ),
+        migrations.CreateModel(
             name="Batch",
             fields=[
                 (
@@ -286,6 +300,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "batches",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("completed_at", None), ("on_complete__isnull", False)),
+                        fields=["id"],
+                        name="batch_to_complete",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -466,6 +487,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["project", "id"], name="workflow_of_project")],
+            },
         ),
         migrations.AddIndex(
             model_name="tick",

@@ -9,6 +9,7 @@ from apps.jobs.models.jobs import (
     JobLog,
     Progress,
     Publication,
+    Step,
     Workflow,
 )
 from apps.jobs.models.schedules import Schedule, Tick
@@ -23,6 +24,7 @@ __all__ = [
     "Progress",
     "Publication",
     "Schedule",
+    "Step",
     "Tick",
     "Workflow",
 ]

@@ -206,8 +206,23 @@ class Workflow(models.Model):
     submitted_by = models.UUIDField(null=True)
     labels = models.JSONField(null=True)
 
+    class Meta:
+        indexes = [models.Index(fields=["project", "id"], name="workflow_of_project")]  # lists, newest first
+
     def __str__(self) -> str:
         return self.name or str(self.id)
+
+
+class Step(models.Model):
+    """What a workflow calls one of its jobs."""
+
+    pk = models.CompositePrimaryKey("workflow_id", "name")
+    workflow_id = models.UUIDField()
+    name = models.CharField(max_length=128)
+    job_id = models.UUIDField()
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Batch(models.Model):
@@ -225,6 +240,11 @@ class Batch(models.Model):
 
     class Meta:
         verbose_name_plural = "batches"
+        indexes = [
+            models.Index(
+                fields=["id"], condition=Q(completed_at=None, on_complete__isnull=False), name="batch_to_complete"
+            ),  # complete_due.sql
+        ]
 
     def __str__(self) -> str:
         return str(self.id)

@@ -33,6 +33,7 @@ class JobFields(Body):
         max_length=KEY_MAX, required=False, help_text="Of the jobs that share it, max_per_key of the queue run at once."
     )
     requires_approval = Flag(required=False, help_text="Somebody must approve it before it runs.")
+    workflow = serializers.UUIDField(required=False, help_text="A workflow of the project that it joins.")
     labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
 
 

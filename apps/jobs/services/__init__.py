@@ -1,5 +1,5 @@
 """What people do with jobs: submit, cancel, retry, replay, discard, purge; pause, resume, and put in order;
-and with schedules, which make jobs again and again.
+with workflows, which are jobs that wait for each other; and with schedules, which make jobs again and again.
 
     from apps.jobs.services import submit
     job = submit(queue="acme/media/thumbnails", type="image.thumbnail", payload={"path": "a.png"})
@@ -28,14 +28,26 @@ from apps.jobs.services.schedules import (
     run_schedule,
     update_schedule,
 )
+from apps.jobs.services.steer_workflow import (
+    cancel_workflow,
+    move_workflow,
+    pause_workflow,
+    resume_workflow,
+    retry_workflow,
+    run_workflow_next,
+    set_workflow_priority,
+)
 from apps.jobs.services.submit import Submitted, submit, submit_batch, submit_one
 from apps.jobs.services.ticks import fire_due, judge_deadlines
+from apps.jobs.services.workflow import Begun, submit_workflow
 
 __all__ = [
+    "Begun",
     "ReplayedQueue",
     "Submitted",
     "approve",
     "cancel",
+    "cancel_workflow",
     "check",
     "create_schedule",
     "delete_queue",
@@ -47,8 +59,10 @@ __all__ = [
     "judge_deadlines",
     "judge_probe",
     "move",
+    "move_workflow",
     "pause_job",
     "pause_schedule",
+    "pause_workflow",
     "purge",
     "reject",
     "replay",
@@ -58,15 +72,20 @@ __all__ = [
     "resume_queue",
     "resume_schedule",
     "resume_type",
+    "resume_workflow",
     "retry_now",
+    "retry_workflow",
     "run_next",
     "run_schedule",
+    "run_workflow_next",
     "set_breaker",
     "set_parents",
     "set_priority",
+    "set_workflow_priority",
     "submit",
     "submit_batch",
     "submit_one",
+    "submit_workflow",
     "trip_breaker",
     "update_schedule",
 ]

@@ -26,7 +26,7 @@ def approve(*, job_id: UUID, actor: Actor, note: str = "") -> None:
     if done.state == JobState.SCHEDULED:
         wake_promoter()
     elif done.concurrency_key is not None:
-        let_through(done.queue_id, {done.concurrency_key})
+        let_through({(done.queue_id, done.concurrency_key)})
     wake_queue(done.queue_id)
     recorded(job_id, actor, "job.approve", before=BEFORE, after={"state": done.state, "note": note})
 

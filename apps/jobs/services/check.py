@@ -43,24 +43,38 @@ def check(fields: Mapping[str, Any], *, pointer: str = "#") -> dict[str, Any]:
 
     Raises UnknownField, or BadInput naming every faulty field as `pointer`/<field>.
     """
-    unknown = [name for name in fields if name not in _RULES]
+    checked, faults = look(fields, _RULES, required="type", pointer=pointer)
+    if "run_at" in checked and "delay_seconds" in checked:
+        faults.append(Fault(f"{pointer}/delay_seconds", "Give run_at or delay_seconds, not both."))
+    refuse(faults)
+    return checked
+
+
+def look(
+    fields: Mapping[str, Any], rules: Mapping[str, Callable[[Any], Any]], *, required: str = "", pointer: str = "#"
+) -> tuple[dict[str, Any], list[Fault]]:
+    """Check fields by their rules: those that are fine, and what is wrong with the others. Raises UnknownField."""
+    unknown = [name for name in fields if name not in rules]
     if unknown:
         faults = [Fault(f"{pointer}/{name}", "There is no such field.") for name in unknown]
         raise UnknownField(f"There is no field {unknown[0]!r}.", errors=faults)
     checked: dict[str, Any] = {}
-    faults = [] if fields.get("type") is not None else [Fault(f"{pointer}/type", "This field is required.")]
+    missing = required and fields.get(required) is None
+    faults = [Fault(f"{pointer}/{required}", "This field is required.")] if missing else []
     for name, value in fields.items():
         if value is None and name != "payload":
             continue
         try:
-            checked[name] = _RULES[name](value)
+            checked[name] = rules[name](value)
         except _Wrong as wrong:
             faults.append(Fault(f"{pointer}/{name}", str(wrong)))
-    if "run_at" in checked and "delay_seconds" in checked:
-        faults.append(Fault(f"{pointer}/delay_seconds", "Give run_at or delay_seconds, not both."))
+    return checked, faults
+
+
+def refuse(faults: list[Fault]) -> None:
+    """Raise BadInput if anything is wrong."""
     if faults:
         raise BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)
-    return checked
 
 
 def check_field(name: str, value: Any) -> Any:
@@ -217,6 +231,13 @@ def _parents(value: Any) -> list[UUID]:
     return folded
 
 
+def _id(value: Any) -> UUID:
+    try:
+        return value if isinstance(value, UUID) else UUID(value)
+    except (ValueError, TypeError, AttributeError):
+        raise _Wrong("This must be an id.") from None
+
+
 def _choice(value: Any) -> str:
     if value not in OnParentFailure.values:
         raise _Wrong(f"This must be one of {', '.join(OnParentFailure.values)}.")
@@ -243,5 +264,8 @@ _RULES: dict[str, Callable[[Any], Any]] = {
     "unique_key": _text(KEY_MAX),
     "concurrency_key": _text(KEY_MAX),
     "requires_approval": _flag,
+    "workflow": _id,
     "labels": _labels,
 }
+WORKFLOW_RULES = {"name": _text(NAME_MAX), "priority": _RULES["priority"], "labels": _labels}
+STEP_RULES = {"name": _text(NAME_MAX), "queue": _text(NAME_MAX)}  # besides those of a job

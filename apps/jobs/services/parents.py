@@ -31,7 +31,7 @@ def set_parents(*, job_id: UUID, actor: Actor, depends_on: Any) -> Reparented:
         raise IllegalMove(f"Only a job that has not been started can wait for other jobs: {says}.")
     if done.state == JobState.QUEUED and done.before != JobState.QUEUED:
         if done.concurrency_key is not None:
-            let_through(done.queue_id, {done.concurrency_key})
+            let_through({(done.queue_id, done.concurrency_key)})
         wake_queue(done.queue_id)
     elif done.state == JobState.SCHEDULED:
         wake_promoter()

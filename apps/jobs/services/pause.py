@@ -11,6 +11,7 @@ from apps.jobs.engine import pause as pauses
 from apps.jobs.engine import resume as resumes
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.selectors import find
+from apps.jobs.services.join import hold_workflow_of
 from apps.jobs.services.recorded import recorded
 from apps.jobs.states import JobState
 from apps.queues import services as queues
@@ -36,6 +37,9 @@ def pause_job(*, job_id: UUID, actor: Actor, reason: str = "") -> None:
 @transaction.atomic
 def resume_job(*, job_id: UUID, actor: Actor) -> None:
     """Let a paused job go on from where it was held, with the rank it had; IllegalMove names any other state."""
+    workflow = hold_workflow_of(job_id)
+    if workflow and workflow.is_paused:
+        raise IllegalMove(f"Its workflow is paused: resume workflow {workflow.id}.")
     rows = resumes.resume(ids=[job_id])
     if not rows:
         raise IllegalMove(f"Only a paused job can be resumed; this one is {find(job_id).state}.")

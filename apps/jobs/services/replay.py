@@ -8,12 +8,12 @@ from django.db import transaction
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, IllegalMove
 from apps.jobs.engine import discard as discard_engine
-from apps.jobs.engine import replay as replay_engine
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.models import Job
 from apps.jobs.selectors import find, organization_of
 from apps.jobs.services.check import KEPT, check
 from apps.jobs.services.recorded import recorded
+from apps.jobs.services.replayed import replayed
 from apps.jobs.states import JobState
 
 
@@ -29,7 +29,7 @@ def replay(*, job_id: UUID, actor: Actor, payload: Any = KEPT, revive_descendant
         job = find(job_id, among=Job.objects.select_related("queue"))
         edited = _checked(job, payload)
         before = {"payload": job.payload}
-    rows = replay_engine.replay(delays_ms={job_id: 0}, payload=edited, revive_descendants=revive_descendants)
+    rows = replayed(delays_ms={job_id: 0}, payload=edited, revive_descendants=revive_descendants)
     if not rows:
         raise IllegalMove(f"Only a dead letter can be replayed; this job is {find(job_id).state}.")
     wake_queue(rows[0].queue_id)

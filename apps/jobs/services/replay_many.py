@@ -9,9 +9,9 @@ from django.db import transaction
 
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, Conflict
-from apps.jobs.engine.replay import replay
 from apps.jobs.engine.wake import wake_promoter, wake_queue
 from apps.jobs.selectors import dead_letters
+from apps.jobs.services.replayed import replayed
 from apps.queues.models import Queue
 from apps.queues.selectors import with_depth
 
@@ -89,7 +89,7 @@ def _replay_some(some: Sequence[UUID], done: ReplayedQueue, rate_per_second: flo
     delays = {job_id: round((done.replayed + place) * gap) for place, job_id in enumerate(some)}
     try:
         with transaction.atomic():
-            done.replayed += len(replay(delays_ms=delays))
+            done.replayed += len(replayed(delays_ms=delays))
     except Conflict:
         if len(some) == 1:
             done.skipped.append(some[0])

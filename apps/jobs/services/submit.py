@@ -14,13 +14,14 @@ from django.db import DataError, transaction
 from django.utils.timezone import now
 
 from apps.errors import BadInput, NotFound
-from apps.jobs.engine.admit import admit, batches
+from apps.jobs.engine.admit import Key, admit, batches
 from apps.jobs.engine.enqueue import SNOOZES, Enqueued, NewJob, enqueue
 from apps.jobs.engine.wake import SOON, wake_promoter, wake_queue
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors import find
 from apps.jobs.services.check import check
 from apps.jobs.services.full import refuse_when_full
+from apps.jobs.services.join import held_back, join
 from apps.jobs.states import JobState
 from apps.queues.models import Queue, RetryPolicy
 from apps.queues.selectors import with_depth
@@ -43,7 +44,7 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
 
     `queue` is a Queue or "org/project/queue". Fields: payload, priority, run_at or delay_seconds,
     timeout_ms, retry_policy, max_attempts, max_losses, depends_on, on_parent_failure, unique_key,
-    concurrency_key, max_snoozes, requires_approval, labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
+    concurrency_key, max_snoozes, requires_approval, workflow, labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
     already held the unique key: then that one is answered.
     """
     place = _queue(queue)
@@ -55,7 +56,7 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
 
 def _as_job(queue: Queue, job: NewJob, placed: Enqueued, submitted_by: UUID | None) -> Job:
     """The row as it was written, without asking for it again; read where it is another job's."""
-    if not placed.is_new or placed.created_at is None or job.depends_on:
+    if not placed.is_new or placed.created_at is None or job.depends_on or job.workflow_id:
         found = find(placed.job_id)
         found.is_new = placed.is_new
         return found
@@ -126,16 +127,31 @@ def enqueue_here(
     submitted_by: UUID | None = None,
     pointer: str = "#/jobs/{}",
 ) -> list[Enqueued]:
-    """Enqueue checked jobs and wake the queue's workers on commit."""
+    """Enqueue checked jobs of one queue, and tell its workers on commit."""
+    if not any(job.workflow_id for job in jobs):  # the plain case needs no transaction of its own
+        placed = _enqueued(jobs, batch_id, submitted_by, pointer)
+    else:
+        with transaction.atomic():
+            paused = join(jobs, project_id=queue.project_id, pointer=pointer)
+            placed = held_back(jobs, _enqueued(jobs, batch_id, submitted_by, pointer), paused=paused)
+    announce(jobs, placed)
+    return placed
+
+
+def _enqueued(jobs: Sequence[NewJob], batch_id: UUID | None, submitted_by: UUID | None, pointer: str) -> list[Enqueued]:
     request_id = structlog.contextvars.get_contextvars().get("request_id")
-    placed = enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by, request_id=request_id, pointer=pointer)
+    return enqueue(jobs, batch_id=batch_id, submitted_by=submitted_by, request_id=request_id, pointer=pointer)
+
+
+def announce(jobs: Sequence[NewJob], placed: Sequence[Enqueued]) -> None:
+    """Tell workers and the promoter, on commit, of what is there for them."""
     queued = [job for job, one in zip(jobs, placed, strict=True) if one.is_new and one.state == JobState.QUEUED]
     if queued:
-        let_through(queue.id, {job.concurrency_key for job in queued if job.concurrency_key is not None})
-        wake_queue(queue.id)
+        let_through({(job.queue_id, job.concurrency_key) for job in queued if job.concurrency_key is not None})
+        for queue_id in {job.queue_id for job in queued}:
+            wake_queue(queue_id)
     if any(one.state == JobState.SCHEDULED and _is_soon(job) for job, one in zip(jobs, placed, strict=True)):
         wake_promoter()
-    return placed
 
 
 def _is_soon(job: NewJob) -> bool:
@@ -144,11 +160,11 @@ def _is_soon(job: NewJob) -> bool:
     return (job.delay_ms or 0) <= SOON * 1000 and (job.run_at is None or job.run_at <= now() + late)
 
 
-def let_through(queue_id: UUID, keys: Collection[str]) -> None:
+def let_through(keys: Collection[Key]) -> None:
     """Once these jobs are committed, not before: the turns of their keys must not wait for a caller's transaction."""
 
     def admit_all() -> None:
-        for some in batches([(queue_id, key) for key in keys]):
+        for some in batches(keys):
             admit(keys=some)
 
     if keys:
@@ -174,6 +190,7 @@ def new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: 
     policy = ready.pop("retry_policy", None)
     delay = ready.pop("delay_seconds", None)
     return NewJob(
+        workflow_id=ready.pop("workflow", None),
         queue_id=queue.id,
         retry_policy_id=_policy(queue, policy, f"{pointer}/retry_policy", policies),
         delay_ms=None if delay is None else round(delay * 1000),

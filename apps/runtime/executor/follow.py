@@ -13,7 +13,7 @@ from apps.jobs.services.check import check
 from apps.runtime.executor.run import Run
 
 BYTES_MAX = 16 * 1024 * 1024  # of all payloads that one attempt publishes
-ELSEWHERE = ("depends_on", "on_parent_failure", "retry_policy")  # fields that are looked up in the database
+ELSEWHERE = ("depends_on", "on_parent_failure", "retry_policy", "workflow")  # what is looked up in the database
 
 
 def follow(run: Run, type: str, payload: Any, fields: Mapping[str, Any]) -> UUID:

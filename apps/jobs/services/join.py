@@ -1,0 +1,40 @@
+"""Jobs that are submitted into a workflow that is there already."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from apps.errors import BadInput, IllegalMove
+from apps.jobs.engine.enqueue import Enqueued, NewJob
+from apps.jobs.engine.join_workflows import Joined, join_workflows
+from apps.jobs.engine.pause import pause
+from apps.jobs.selectors import find
+from apps.jobs.states import JobState
+
+
+def join(jobs: Sequence[NewJob], *, project_id: UUID, pointer: str) -> set[UUID]:
+    """Hold the workflows that these jobs name until the transaction ends; answers those of them that are paused.
+
+    Raises BadInput at `pointer`/workflow of the n-th job for one that is not of the project, IllegalMove for one
+    that was cancelled.
+    """
+    found = join_workflows({job.workflow_id for job in jobs if job.workflow_id})
+    for place, job in enumerate(jobs):
+        one = found.get(job.workflow_id) if job.workflow_id else None
+        if job.workflow_id and (one is None or one.project_id != project_id):
+            raise BadInput.at(f"{pointer.format(place)}/workflow", "There is no such workflow in this project.")
+        if one and one.is_cancelled:
+            raise IllegalMove(f"Workflow {one.id} was cancelled.")
+    return {one.id for one in found.values() if one.is_paused}
+
+
+def held_back(jobs: Sequence[NewJob], placed: Sequence[Enqueued], *, paused: set[UUID]) -> list[Enqueued]:
+    """Pause those of the jobs just made whose workflow is paused; answers where all of them wait."""
+    ids = [one.job_id for job, one in zip(jobs, placed, strict=True) if one.is_new and job.workflow_id in paused]
+    held = {one.job_id for one in pause(ids=ids)}
+    return [one._replace(state=JobState.PAUSED) if one.job_id in held else one for one in placed]
+
+
+def hold_workflow_of(job_id: UUID) -> Joined | None:
+    """The workflow of a job that is about to go on, held as above; None where it has none. Raises NotFound."""
+    workflow_id = find(job_id).workflow_id
+    return join_workflows({workflow_id}).get(workflow_id) if workflow_id else None

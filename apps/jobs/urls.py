@@ -1,6 +1,19 @@
 """Where the endpoints of jobs stand, below /api/v1/."""
 
-from apps.jobs.api import approval, duplicate, files, line, order, queues, read, schedules, submit, verbs
+from apps.jobs.api import (
+    approval,
+    duplicate,
+    files,
+    line,
+    order,
+    queues,
+    read,
+    schedules,
+    steer_workflows,
+    submit,
+    verbs,
+    workflows,
+)
 
 urlpatterns = [
     queues.OneQueue.at("queues/<uuid:queue>"),
@@ -19,6 +32,15 @@ urlpatterns = [
     schedules.RunSchedule.at("schedules/<uuid:schedule>/run-now"),
     schedules.Preview.at("schedules/<uuid:schedule>/preview"),
     schedules.Ticks.at("schedules/<uuid:schedule>/ticks"),
+    workflows.Workflows.at("projects/<uuid:project>/workflows"),
+    workflows.OneWorkflow.at("workflows/<uuid:workflow>"),
+    steer_workflows.CancelWorkflow.at("workflows/<uuid:workflow>/cancel"),
+    steer_workflows.PauseWorkflow.at("workflows/<uuid:workflow>/pause"),
+    steer_workflows.ResumeWorkflow.at("workflows/<uuid:workflow>/resume"),
+    steer_workflows.RetryWorkflow.at("workflows/<uuid:workflow>/retry"),
+    steer_workflows.WorkflowPriority.at("workflows/<uuid:workflow>/priority"),
+    steer_workflows.MoveWorkflow.at("workflows/<uuid:workflow>/move"),
+    steer_workflows.RunWorkflowNext.at("workflows/<uuid:workflow>/run-next"),
     read.Jobs.at("jobs"),
     read.OneJob.at("jobs/<uuid:job>"),
     read.Logs.at("jobs/<uuid:job>/logs"),

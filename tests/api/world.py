@@ -9,6 +9,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from apps.accounts.models import Organization, Role
+from apps.jobs import services
 from apps.jobs.engine.pause import pause
 from apps.queues.models import Queue
 from tests import acts
@@ -20,7 +21,9 @@ from tests.factories import (
     SessionFactory,
     UserFactory,
 )
+from tests.jobs.looks import ANN
 from tests.jobs.schedules import make_schedule
+from tests.jobs.workflows import begin, work
 
 FILE = "sheet.txt"
 SECRET = "the marker of this tenant's payloads"
@@ -41,6 +44,9 @@ class World:
     paused: UUID
     asking: UUID
     schedule: UUID
+    workflow: UUID
+    broken: UUID
+    held_back: UUID
     user: UUID
 
 
@@ -51,6 +57,7 @@ def build(organization: Organization, results: Path) -> World:
     """A queue with a queued, a scheduled and a dead job, another without any, a policy, a member."""
     project = ProjectFactory.create(organization=organization)
     queue = QueueFactory.create(project=project)
+    QueueFactory.create(project=project, name="named")
     session = SessionFactory.create()
     dead = acts.enqueue(queue, payload=f'"{SECRET}"')
     acts.finish(session, acts.take_one(session, queue), outcome="permanent_error", error_class="OSError")
@@ -69,6 +76,9 @@ def build(organization: Organization, results: Path) -> World:
         paused=_paused(queue),
         asking=acts.enqueue(queue, requires_approval=True),
         schedule=make_schedule(queue, payload=SECRET).pk,
+        workflow=begin(queue).pk,
+        broken=_broken(queue),
+        held_back=_held_back(queue),
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
     )
 
@@ -77,6 +87,20 @@ def _paused(queue: Queue) -> UUID:
     job_id = acts.enqueue(queue)
     pause(ids=[job_id])
     return job_id
+
+
+def _broken(queue: Queue) -> UUID:
+    """A workflow of which a job has failed."""
+    place = QueueFactory.create(project=queue.project)
+    workflow = begin(place)
+    work(SessionFactory.create(), place, fail=["script"])
+    return workflow.pk
+
+
+def _held_back(queue: Queue) -> UUID:
+    workflow = begin(queue)
+    services.pause_workflow(workflow=workflow, actor=ANN)
+    return workflow.pk
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +178,20 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("schedule-preview", "GET"): Ask(lambda w: f"schedules/{w.schedule}/preview?count=3"),
     ("schedule-ticks", "GET"): Ask(lambda w: f"schedules/{w.schedule}/ticks"),
     ("project-line", "GET"): Ask(lambda w: f"projects/{w.project}/line"),
+    ("project-workflows", "GET"): Ask(lambda w: f"projects/{w.project}/workflows"),
+    ("project-workflows", "POST"): Ask(
+        lambda w: f"projects/{w.project}/workflows",
+        lambda: {"jobs": [{"name": "a", "queue": "named", "type": "noop"}]},
+        201,
+    ),
+    ("workflow", "GET"): Ask(lambda w: f"workflows/{w.workflow}"),
+    ("workflow-cancel", "POST"): Ask(lambda w: f"workflows/{w.workflow}/cancel"),
+    ("workflow-pause", "POST"): Ask(lambda w: f"workflows/{w.workflow}/pause", lambda: {"reason": "x"}),
+    ("workflow-resume", "POST"): Ask(lambda w: f"workflows/{w.held_back}/resume"),
+    ("workflow-retry", "POST"): Ask(lambda w: f"workflows/{w.broken}/retry"),
+    ("workflow-priority", "POST"): Ask(lambda w: f"workflows/{w.workflow}/priority", lambda: {"priority": 5}),
+    ("workflow-move", "POST"): Ask(lambda w: f"workflows/{w.workflow}/move", lambda: {"to": "top"}),
+    ("workflow-run-next", "POST"): Ask(lambda w: f"workflows/{w.workflow}/run-next"),
     ("jobs", "GET"): Ask(lambda w: f"jobs?queue={w.queue}"),
     ("job", "GET"): Ask(lambda w: f"jobs/{w.queued}"),
     ("job", "PATCH"): Ask(lambda w: f"jobs/{w.queued}", lambda: {"depends_on": []}),

@@ -14,8 +14,10 @@ from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.move import move
+from apps.jobs.engine.move_workflow import move_workflow
 from apps.jobs.engine.outcomes import Watch
 from apps.jobs.engine.pause import pause
+from apps.jobs.engine.pause_workflow import pause_workflow
 from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
 from apps.jobs.engine.reject import reject
@@ -23,11 +25,16 @@ from apps.jobs.engine.replay import replay
 from apps.jobs.engine.rerank import rerank
 from apps.jobs.engine.reschedule import reschedule
 from apps.jobs.engine.resume import resume
+from apps.jobs.engine.resume_workflow import resume_workflow
 from apps.jobs.engine.retry_now import retry_now
 from apps.jobs.engine.run_next import run_next
+from apps.jobs.engine.run_workflow_next import run_workflow_next
 from apps.jobs.engine.set_parents import set_parents
 from apps.jobs.engine.set_priority import set_priority
 from apps.jobs.engine.why import why
+from apps.jobs.selectors import workflows
+
+FLOW: list[tuple[str, list[str]]] = [("a", []), ("b", ["a"])]
 
 
 def seeded(kind: str, number: int) -> UUID:
@@ -65,6 +72,21 @@ def steer(queue: Any) -> None:
     assert admit(keys=[(one.queue_id, one.key) for one in walked])
     _trip(queue)
     _tick()
+    _flow(queue)
+
+
+def _flow(queue: Any) -> None:
+    """A workflow is submitted, joined, looked at and steered; the one that is steered has a past."""
+    jobs = [{"name": name, "queue": queue.name, "type": "ping", "depends_on": waits} for name, waits in FLOW]
+    made = services.submit_workflow(project=queue.project, jobs=jobs).workflow
+    services.submit(queue=queue, type="ping", workflow=made.pk)
+    shown, _ = workflows.steps(made)
+    assert workflows.standings([made])[made.pk].jobs == len(shown) == 3
+    held = {"workflow_id": seeded("workflow", 5)}
+    assert pause_workflow(**held)
+    assert resume_workflow(**held)
+    assert move_workflow(**held, to="down")
+    assert run_workflow_next(**held)
 
 
 def _trip(queue: Any) -> None:

@@ -62,6 +62,15 @@ INSERT INTO jobs_progress (job_id, stage, done, note, at) SELECT md5('live' || n
 
 INSERT INTO jobs_batch (id, project_id, size, created_at) SELECT md5('batch' || n)::uuid, %(project)s, 1, now() FROM generate_series(0, 700) AS n;
 
+INSERT INTO jobs_workflow (id, project_id, name, created_at, generation, priority, dedicated)
+SELECT md5('workflow' || n)::uuid, %(project)s, '', now(), 1, 0, FALSE FROM generate_series(0, 5000) AS n;
+
+INSERT INTO jobs_step (workflow_id, name, job_id)
+SELECT md5('workflow' || n %% 1000)::uuid, 'step-' || n, md5('live' || n)::uuid FROM generate_series(5, 50000, 5) AS n;
+
+INSERT INTO jobs_publication (workflow_id, key, job_id, created_at)
+SELECT md5('workflow' || n %% 1000)::uuid, md5('key' || n), md5('live' || n)::uuid, now() FROM generate_series(1, 20000) AS n;
+
 INSERT INTO jobs_schedule (
     id, queue_id, name, cron_expr, timezone, job_type, payload, overlap_policy, catchup_policy, catchup_max, jitter_seconds,
     paused_by, pause_reason, trouble, created_at, paused_at, next_run_at

@@ -136,7 +136,13 @@ def test_a_job_id_that_is_unknown_or_foreign_is_pointed_at_as_given(queue):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("priority", 5000), ("queue", "nowhere"), ("depends_on", "a"), ("workflow", str(uuid4())), ("type", "")],
+    [
+        ("priority", 5000),
+        ("queue", "nowhere"),
+        ("depends_on", "a"),
+        ("workflow", "01a22857-0c1d-7be2-9d0a-3f5c8e6a1b20"),
+        ("type", ""),
+    ],
 )
 def test_faults_of_a_job_are_pointed_at(queue, field, value):
     jobs = jobs_of(queue, {"a": [], "b": []})
@@ -154,7 +160,7 @@ def test_faults_of_the_whole_are_pointed_at(queue):
 
 def test_a_thousand_parents_are_taken_and_one_more_is_not(queue, settings):
     settings.BATCH_MAX = 1002
-    many = {f"j{n}": [] for n in range(1001)}
+    many: dict[str, list[str]] = {f"j{n}": [] for n in range(1001)}
     assert list(refused(queue, jobs_of(queue, {**many, "last": list(many)}))) == ["#/jobs/1001/depends_on"]
     made = begin(queue, {**many, "last": list(many)[:1000] * 2})
     assert look(step(made, "last")).pending == 1000

@@ -187,3 +187,67 @@ PREVIEW = {
         }
     ],
 }
+
+NEW_WORKFLOW = {
+    "name": "film 7",
+    "priority": 5,
+    "jobs": [
+        {"name": "script", "queue": "texts", "type": "film.script", "payload": {"film": 7}},
+        {"name": "voice", "queue": "media", "type": "film.voice", "depends_on": ["script"]},
+    ],
+}
+BEGUN = {
+    "workflow": ID,
+    "jobs": [
+        {"id": JOB_ID, "queue": ID, "type": "film.script", "state": "queued", "is_new": True, "name": "script"},
+        {"id": ID, "queue": ID, "type": "film.voice", "state": "blocked", "is_new": True, "name": "voice"},
+    ],
+}
+WORKFLOW = {
+    "id": ID,
+    "project": ID,
+    "name": "film 7",
+    "state": "running",
+    "counts": {"completed": 1, "running": 1},
+    "jobs": 2,
+    "percent": 50.0,
+    "priority": 5,
+    "generation": 1,
+    "created_at": AT,
+    "paused_at": None,
+    "cancelled_at": None,
+    "submitted_by": ID,
+    "labels": None,
+}
+STEP = {
+    "id": JOB_ID,
+    "name": "script",
+    "queue": ID,
+    "queue_name": "texts",
+    "type": "film.script",
+    "state": "completed",
+    "reason": None,
+    "priority": 5,
+    "pending_parents": 0,
+    "run_at": AT,
+    "attempt": 1,
+    "max_attempts": 5,
+    "started_at": AT,
+    "finished_at": "2027-03-14T07:00:02.500Z",
+    "elapsed_seconds": 2.5,
+    "stage": None,
+    "done": None,
+    "total": None,
+    "last_error": None,
+    "cancel_requested": False,
+    "result": {"words": 412},
+    "layer": 0,
+    "column": 0,
+}
+WORKFLOW_DETAIL = {
+    **WORKFLOW,
+    "steps": [STEP, {**STEP, "id": ID, "name": "voice", "type": "film.voice", "layer": 1, "result": None}],
+    "edges": [{"parent": JOB_ID, "child": ID}],
+    "more": False,
+    "payload_hidden": False,
+}

@@ -1,5 +1,6 @@
 """Submit jobs."""
 
+from collections.abc import Collection
 from typing import Any
 from uuid import UUID
 
@@ -70,7 +71,7 @@ class SubmitBatch(Endpoint):
         """All or none; so also where they would fill a queue beyond its `max_depth` (429 `queue_full`). Faults point at
         `#/jobs/<n>/<field>`."""
         found = self.reach(selectors.with_depth(selectors.queues(self.caller)), pk=queue)
-        jobs = _jobs_of(self.sent)
+        jobs = jobs_of(self.sent)
 
         def make() -> Made:
             done = services.submit_batch(queue=found, jobs=jobs, submitted_by=self.caller.submitter_id)
@@ -86,8 +87,9 @@ class SubmitBatch(Endpoint):
         return once(request, scope_id=queue, make=make, show=show)
 
 
-def _jobs_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    unknown = [name for name in body if name != "jobs"]
+def jobs_of(body: dict[str, Any], *, besides: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The jobs of a body that may have some other fields."""
+    unknown = [name for name in body if name != "jobs" and name not in besides]
     if unknown:
         faults = [Fault(f"#/{name}", "There is no such field.") for name in unknown]
         raise UnknownField(f"There is no field {unknown[0]!r}.", errors=faults)

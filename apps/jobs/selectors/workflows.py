@@ -1,19 +1,22 @@
 """Reads of workflows: where they stand, their steps, and how these hang together."""
 
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from apps.accounts.models import Project, Role
 from apps.accounts.selectors import Caller, reachable
 from apps.jobs.engine.count_workflows import Counted, count_workflows
 from apps.jobs.engine.list_steps import ListedStep, list_steps
 from apps.jobs.models import Dependency, Job, Workflow
 from apps.jobs.selectors.shelves import DEAD_LETTERS
 from apps.jobs.states import FINAL, LIVE, JobState, WorkflowState
+from apps.queues.models import Queue
 
 SKEW = timedelta(days=1)  # between the clock that made a row and the day of a partition
 STEPS_MAX = 1000  # shown of one workflow
@@ -104,6 +107,24 @@ def steps(workflow: Workflow) -> tuple[list[ListedStep], bool]:
     """The first STEPS_MAX of its jobs; and whether there are more."""
     found = list_steps(workflow_id=workflow.pk, since=since_of(workflow.created_at), limit=STEPS_MAX + 1)
     return found[:STEPS_MAX], len(found) > STEPS_MAX
+
+
+def seen_queues(project: Project, shown: Sequence[ListedStep], role: Role) -> set[UUID]:
+    """The queues of these steps whose payloads and results a role may see."""
+    rows = Queue.objects.filter(pk__in={step.queue_id for step in shown}).only("id", "hide_payloads_below")
+    least = project.hide_payloads_below
+    return {one.pk for one in rows if role.level >= Role(one.hide_payloads_below or least).level}
+
+
+def results(shown: Sequence[ListedStep], *, visible: Collection[UUID]) -> dict[UUID, Any]:
+    """What steps answered, or have come to so far; of those queues alone whose payloads are visible."""
+    wanted = [step for step in shown if step.queue_id in visible]
+    if not wanted:
+        return {}
+    since = since_of(min(step.created_at for step in wanted))
+    shelves = Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS) | Q(shelved_on__gte=since)
+    rows = Job.objects.filter(shelves, id__in=[step.id for step in wanted], result__isnull=False)
+    return dict(rows.order_by().values_list("id", "result"))
 
 
 def plan(shown: Sequence[ListedStep]) -> Plan:

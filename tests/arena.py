@@ -13,6 +13,8 @@ LEFT = (
     "jobs_job",
     "jobs_attempt",
     "jobs_dependency",
+    "jobs_step",
+    "jobs_publication",
     "jobs_progress",
     "guard_left",
     "audit_outbox",

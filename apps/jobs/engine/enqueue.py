@@ -41,6 +41,7 @@ class NewJob:
     max_losses: int | None = None
     max_snoozes: int | None = None
     depends_on: Sequence[UUID] = ()
+    waits_for: Sequence[int] = ()  # places of jobs of the same call, each once
     on_parent_failure: str | None = None
     unique_key: str | None = None
     concurrency_key: str | None = None
@@ -95,7 +96,7 @@ def enqueue(
     raise BadInput at `pointer`/depends_on of the n-th job.
     """
     origin = {"batch_id": batch_id, "submitted_by": submitted_by, "request_id": request_id}
-    if any(job.depends_on or job.unique_key is not None for job in jobs):
+    if any(job.depends_on or job.unique_key is not None or job.waits_for for job in jobs):
         with transaction.atomic():
             return _with_ties_and_keys(jobs, origin, pointer)
     if len(jobs) == 1:
@@ -175,10 +176,16 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "approvals": column([job.requires_approval or None for job in jobs]),
         "schedules": column([job.schedule_id for job in jobs]),
         "workflows": column([job.workflow_id for job in jobs]),
-        "dependents": column([(job.id in ties.parents) or None for job in jobs]) if ties.parents else None,
+        "dependents": _dependents(jobs),
         "snoozes": SNOOZES,
         "default_attempts": _default_attempts(),
     }
+
+
+def _dependents(jobs: Sequence[NewJob]) -> list[bool] | None:
+    """Which jobs others of the same call wait for."""
+    parents = set().union(*[job.waits_for for job in jobs if job.waits_for])
+    return [place in parents for place in range(len(jobs))] if parents else None
 
 
 def _values(job: NewJob) -> dict[str, object]:

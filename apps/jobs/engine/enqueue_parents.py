@@ -27,17 +27,14 @@ _live = Statement.beside(__file__, _Parent)
 _ended = Statement.beside(__file__, _Parent, "enqueue_ended")
 _failed: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "enqueue_failed")
 _edges = Statement.beside(__file__, int, "enqueue_edges")
+_within = Statement.beside(__file__, int, "enqueue_within")
 
 
 @dataclass(frozen=True, slots=True)
 class Ties:
-    """The state of every parent named in one call, as it is while the live ones are held.
-
-    `parents` are those that the call itself makes.
-    """
+    """The state of every parent named in one call, as it is while the live ones are held."""
 
     states: dict[UUID, str] = field(default_factory=dict)
-    parents: Set[UUID] = frozenset()
 
     def settled(self, job: "NewJob", parent: UUID) -> bool:
         """True when the child need not wait for this parent."""
@@ -49,8 +46,8 @@ class Ties:
     def pending(self, job: "NewJob") -> int | None:
         """How many parents the child waits for; None when it has none."""
         if not job.depends_on:
-            return None
-        return sum(not self.settled(job, parent) for parent in set(job.depends_on))
+            return len(job.waits_for) or None
+        return sum(not self.settled(job, parent) for parent in set(job.depends_on)) + len(job.waits_for)
 
 
 def look_up(jobs: "Sequence[NewJob]", *, pointer: str) -> Ties:
@@ -62,8 +59,7 @@ def look_up(jobs: "Sequence[NewJob]", *, pointer: str) -> Ties:
     if not named:
         return Ties()
     queue_id = jobs[0].queue_id
-    parents = named.intersection(job.id for job in jobs)
-    states: dict[UUID, str] = dict.fromkeys(parents, JobState.BLOCKED)
+    states: dict[UUID, str] = {}
     for _ in range(LOOKS):
         states |= {row.id: row.state for row in _live(parents=sorted(named - states.keys()), queue_id=queue_id)}
         found, revived = _on_the_shelves(named - states.keys(), queue_id)
@@ -71,7 +67,7 @@ def look_up(jobs: "Sequence[NewJob]", *, pointer: str) -> Ties:
         if not revived:
             break
     _refuse_unknown(jobs, states.keys(), pointer)
-    return Ties(states, parents)
+    return Ties(states)
 
 
 def _on_the_shelves(missing: Set[UUID], queue_id: UUID) -> tuple[dict[UUID, str], bool]:
@@ -89,6 +85,8 @@ def _on_the_shelves(missing: Set[UUID], queue_id: UUID) -> tuple[dict[UUID, str]
 
 def tie(jobs: "Sequence[NewJob]", ties: Ties, made: set[UUID]) -> set[UUID]:
     """Write the edges of the jobs that were made; answers those that a failed parent cancelled at once."""
+    if any(job.waits_for for job in jobs):
+        _within(ids=_as_text(job.id for job in jobs), parents=",".join([_places(job.waits_for) for job in jobs]))
     edges = [
         (parent, job.id, ties.settled(job, parent)) for job in jobs if job.id in made for parent in set(job.depends_on)
     ]
@@ -99,6 +97,10 @@ def tie(jobs: "Sequence[NewJob]", ties: Ties, made: set[UUID]) -> set[UUID]:
     failed = {p for p in parents if ties.states[p] in (JobState.DEAD_LETTER, JobState.CANCELLED)}
     woken = wake_dependents(ended={parent: ties.states[parent] for parent in failed})
     return {child.job_id for child in woken if child.doomed}
+
+
+def _places(places: Sequence[int]) -> str:
+    return " ".join(map(str, places))
 
 
 def _as_text(ids: Iterable[UUID]) -> str:

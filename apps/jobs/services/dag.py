@@ -58,7 +58,20 @@ def _split(
     named = job.get("depends_on") or ()
     if not isinstance(named, list | tuple):
         return {**fields, "depends_on": named}, [], ()  # refused with the other fields
-    inside: dict[int, None] = {}  # in order, each once
+    try:  # the plain case, in a tenth of the time
+        inside = dict.fromkeys([places[parent] for parent in named])
+        if place not in inside:
+            return fields, list(inside), ()
+    except (KeyError, TypeError):
+        pass
+    return fields, *_sorted_out(named, place, places, faults)
+
+
+def _sorted_out(
+    named: Sequence[Any], place: int, places: Mapping[str, int], faults: list[Fault]
+) -> tuple[list[int], Sequence[Any]]:
+    """Local names apart from ids, each parent once; what is neither is added to the faults."""
+    inside: dict[int, None] = {}
     outside = []
     for number, parent in enumerate(named):
         found = places.get(parent) if isinstance(parent, str) else None
@@ -70,7 +83,7 @@ def _split(
             outside.append(parent)
         else:
             faults.append(Fault(f"#/jobs/{place}/depends_on/{number}", "No job of this call has this name."))
-    return fields, list(inside), outside
+    return list(inside), outside
 
 
 def _is_id(value: Any) -> bool:

@@ -75,17 +75,20 @@ def submit_workflow(
 
 def _new_jobs(ordered: Sequence[Node], queues: Mapping[str, Queue], priority: int | None) -> dict[int, NewJob]:
     """Checked jobs by place. Ids grow from parents to children, so that whoever holds jobs by id holds parents first."""
-    ids = dict(zip((node.place for node in ordered), sorted(uuid7() for _ in ordered), strict=True))
+    ids = sorted((uuid7() for _ in ordered), key=lambda one: one.int)
+    turns = {node.place: turn for turn, node in enumerate(ordered)}
     policies: dict[UUID, dict[str, UUID]] = {}
     made = {}
-    for node in ordered:
+    for node, job_id in zip(ordered, ids, strict=True):
         queue, pointer = queues[str(node.queue)], f"#/jobs/{node.place}"
         if "workflow" in node.fields:
             raise BadInput.at(f"{pointer}/workflow", "It joins the workflow of this call.")
-        parents = [*(ids[parent] for parent in node.parents), *node.outside]
-        fields = {"priority": priority, "depends_on": parents, **node.fields}
+        fields = {"priority": priority, "depends_on": node.outside, **node.fields}
         job = new_job(queue, fields, pointer=pointer, policies=policies.setdefault(queue.pk, {}))
-        job.id = ids[node.place]
+        job.id, job.waits_for = job_id, [turns[parent] for parent in node.parents]
+        if (count := len(job.waits_for) + len(job.depends_on)) > settings.DEPENDENCIES_MAX:
+            detail = f"At most {settings.DEPENDENCIES_MAX} parents; this has {count}."
+            raise BadInput.at(f"{pointer}/depends_on", detail)
         made[node.place] = job
     return made
 

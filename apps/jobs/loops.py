@@ -34,6 +34,7 @@ from apps.jobs.engine.rerank import rerank_statement
 from apps.jobs.engine.server import server
 from apps.jobs.engine.wake import PROMOTER, payload, wake_statement
 from apps.jobs.engine.wake_left import wake_left
+from apps.jobs.services.complete import TURN as BATCHES_TURN
 from apps.jobs.services.ticks import BATCH as CRON_LIMIT
 from apps.queues.engine.rerank import rerank_due, rerank_settle
 
@@ -53,6 +54,7 @@ KEYS_REST = 10  # times as long as a walk took
 RERANK_SECONDS, PAUSES_SECONDS = 2.0, 1.0
 BREAKER_SECONDS, PROBES_SECONDS = 5.0, 0.5
 JANITOR_SECONDS = 60.0
+BATCHES_SECONDS = 1.0
 
 
 async def promote_due(connection: Connection) -> float:
@@ -215,6 +217,11 @@ async def _beside[T](call: Callable[[T], object], one: T) -> None:
     await asyncio.to_thread(act)
 
 
+def follow_batches() -> float:
+    """Make the jobs that follow batches which have ended."""
+    return 0.0 if services.complete_batches() >= BATCHES_TURN else BATCHES_SECONDS
+
+
 async def wake_what_is_left(connection: Connection) -> None:
     """Wake the dependents that one transaction could not, of very wide fan-outs."""
     await wake_left.on(connection)
@@ -244,6 +251,7 @@ LOOPS = [
     Loop("rerank", rank_anew, seconds=RERANK_SECONDS),
     Loop("pauses", end_pauses, seconds=PAUSES_SECONDS),
     Loop("breaker", trip_and_try, seconds=BREAKER_SECONDS),
+    Loop("batches", follow_batches, seconds=BATCHES_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=30),
     Loop("janitor", discard_old, seconds=JANITOR_SECONDS),
     Loop("partitions", cut_days, seconds=3600),

@@ -2,6 +2,7 @@
 
 from apps.jobs.api import (
     approval,
+    batches,
     duplicate,
     files,
     line,
@@ -23,7 +24,7 @@ urlpatterns = [
     queues.ResumeType.at("projects/<uuid:project>/types/<str:type>/resume"),
     line.ProjectLine.at("projects/<uuid:project>/line"),
     submit.Submit.at("queues/<uuid:queue>/jobs"),
-    submit.SubmitBatch.at("queues/<uuid:queue>/jobs/batch"),
+    batches.SubmitBatch.at("queues/<uuid:queue>/jobs/batch"),
     queues.ReplayQueue.at("queues/<uuid:queue>/dlq/replay"),
     schedules.Schedules.at("queues/<uuid:queue>/schedules"),
     schedules.OneSchedule.at("schedules/<uuid:schedule>"),
@@ -32,6 +33,8 @@ urlpatterns = [
     schedules.RunSchedule.at("schedules/<uuid:schedule>/run-now"),
     schedules.Preview.at("schedules/<uuid:schedule>/preview"),
     schedules.Ticks.at("schedules/<uuid:schedule>/ticks"),
+    batches.OneBatch.at("batches/<uuid:batch>"),
+    batches.CancelBatch.at("batches/<uuid:batch>/cancel"),
     workflows.Workflows.at("projects/<uuid:project>/workflows"),
     workflows.OneWorkflow.at("workflows/<uuid:workflow>"),
     steer_workflows.CancelWorkflow.at("workflows/<uuid:workflow>/cancel"),

@@ -81,8 +81,8 @@ def test_what_is_no_batch_is_refused(api, jobs, body):
     assert pointers(api.post(f"{jobs}/batch", body))[0].startswith("#/jobs")
 
 
-def test_a_batch_takes_nothing_but_jobs(api, jobs):
-    problem(api.post(f"{jobs}/batch", {"jobs": [{"type": "x"}], "on_error": "reject_item"}), 400, "unknown_field")
+def test_a_batch_takes_no_other_fields(api, jobs):
+    problem(api.post(f"{jobs}/batch", {"jobs": [{"type": "x"}], "on_end": "reject_item"}), 400, "unknown_field")
 
 
 def test_a_body_beyond_its_limit_is_413(api: Api, jobs):

@@ -44,6 +44,7 @@ class World:
     paused: UUID
     asking: UUID
     schedule: UUID
+    batch: UUID
     workflow: UUID
     broken: UUID
     held_back: UUID
@@ -76,6 +77,7 @@ def build(organization: Organization, results: Path) -> World:
         paused=_paused(queue),
         asking=acts.enqueue(queue, requires_approval=True),
         schedule=make_schedule(queue, payload=SECRET).pk,
+        batch=services.submit_batch(queue=queue, jobs=[{"type": "noop"}] * 2).batch.pk,
         workflow=begin(queue).pk,
         broken=_broken(queue),
         held_back=_held_back(queue),
@@ -178,6 +180,8 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("schedule-preview", "GET"): Ask(lambda w: f"schedules/{w.schedule}/preview?count=3"),
     ("schedule-ticks", "GET"): Ask(lambda w: f"schedules/{w.schedule}/ticks"),
     ("project-line", "GET"): Ask(lambda w: f"projects/{w.project}/line"),
+    ("batch", "GET"): Ask(lambda w: f"batches/{w.batch}"),
+    ("batch-cancel", "POST"): Ask(lambda w: f"batches/{w.batch}/cancel"),
     ("project-workflows", "GET"): Ask(lambda w: f"projects/{w.project}/workflows"),
     ("project-workflows", "POST"): Ask(
         lambda w: f"projects/{w.project}/workflows",

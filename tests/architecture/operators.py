@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from apps.audit.record import SYSTEM
 from apps.jobs import services
 from apps.jobs.engine import prune
 from apps.jobs.engine.admit import START, admit, admit_due
@@ -82,6 +83,9 @@ def _flow(queue: Any) -> None:
     services.submit(queue=queue, type="ping", workflow=made.pk)
     shown, _ = workflows.steps(made)
     assert workflows.standings([made])[made.pk].jobs == len(shown) == 3
+    batch = services.submit_batch(queue=queue, jobs=[{"type": "ping"}], on_complete={"type": "pong"}).batch
+    services.cancel_batch(batch=batch, actor=SYSTEM)
+    assert services.complete_batches() == 1
     held = {"workflow_id": seeded("workflow", 5)}
     assert pause_workflow(**held)
     assert resume_workflow(**held)

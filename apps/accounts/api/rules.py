@@ -63,6 +63,8 @@ RULES: dict[str, dict[str, Rule]] = {
     "schedule-preview": {"GET": VIEW},
     "schedule-ticks": {"GET": VIEW},
     "project-line": {"GET": VIEW},
+    "batch": {"GET": VIEW},
+    "batch-cancel": {"POST": OPERATE},
     "project-workflows": {"GET": VIEW, "POST": SUBMIT},
     "workflow": {"GET": VIEW},
     "workflow-cancel": {"POST": OPERATE},

@@ -251,3 +251,19 @@ WORKFLOW_DETAIL = {
     "more": False,
     "payload_hidden": False,
 }
+BATCH = {
+    "id": ID,
+    "project": ID,
+    "queue": ID,
+    "size": 10,
+    "counts": {"completed": 6, "running": 1, "queued": 3},
+    "left": 4,
+    "percent": 60.0,
+    "created_at": AT,
+    "finished_at": None,
+    "elapsed_seconds": 30.0,
+    "remaining_seconds": 20.0,
+    "completed_at": None,
+    "on_complete_job": None,
+    "submitted_by": ID,
+}

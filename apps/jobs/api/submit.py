@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.once import Made, once
 from apps.accounts.api.schema import tells
-from apps.errors import BadInput, Fault, NotFound, UnknownField
+from apps.errors import BadInput, Fault, UnknownField
 from apps.jobs import services
 from apps.jobs.api import examples
 from apps.jobs.engine.enqueue import Enqueued
@@ -46,45 +46,12 @@ class Submit(Endpoint):
                 queue=found, fields=self.sent, submitted_by=self.caller.submitter_id, job_id=job_id
             )
             kind = str(self.sent["type"])
-            return Made([placed.job_id], _receipt(found, placed, kind), 201 if placed.is_new else 200)
+            return Made([placed.job_id], receipt(found, placed, kind), 201 if placed.is_new else 200)
 
         def show(ids: list[UUID]) -> dict[str, Any]:
-            return _receipt_of(find(ids[0], among=reachable_jobs(self.caller)))
+            return receipt_of(find(ids[0], among=reachable_jobs(self.caller)))
 
         return once(request, scope_id=queue, make=make, show=show, ids=[job_id])
-
-
-class SubmitBatch(Endpoint):
-    route = "queue-jobs-batch"
-
-    @tells(
-        "Submit up to a thousand jobs",
-        ask=bodies.Batch,
-        answer=answers.BatchReceiptAnswer,
-        status=201,
-        asks={"jobs": [examples.ASK]},
-        example={"batch": examples.ID, "jobs": [examples.RECEIPT]},
-        keyed=True,
-        refusals=(429,),
-    )
-    def post(self, request: Request, queue: UUID) -> Response:
-        """All or none; so also where they would fill a queue beyond its `max_depth` (429 `queue_full`). Faults point at
-        `#/jobs/<n>/<field>`."""
-        found = self.reach(selectors.with_depth(selectors.queues(self.caller)), pk=queue)
-        jobs = jobs_of(self.sent)
-
-        def make() -> Made:
-            done = services.submit_batch(queue=found, jobs=jobs, submitted_by=self.caller.submitter_id)
-            receipts = [
-                _receipt(found, placed, str(fields["type"])) for placed, fields in zip(done.jobs, jobs, strict=True)
-            ]
-            ids = [done.batch.pk, *(placed.job_id for placed in done.jobs)]
-            return Made(ids, {"batch": done.batch.pk, "jobs": receipts})
-
-        def show(ids: list[UUID]) -> dict[str, Any]:
-            return {"batch": ids[0], "jobs": _receipts_of(found, ids[1:])}
-
-        return once(request, scope_id=queue, make=make, show=show)
 
 
 def jobs_of(body: dict[str, Any], *, besides: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -102,17 +69,11 @@ def jobs_of(body: dict[str, Any], *, besides: Collection[str] = ()) -> list[dict
     return jobs
 
 
-def _receipt(queue: Queue, placed: Enqueued, kind: str) -> dict[str, Any]:
+def receipt(queue: Queue, placed: Enqueued, kind: str) -> dict[str, Any]:
+    """Where a job that was just submitted waits."""
     return {"id": placed.job_id, "queue": queue.pk, "type": kind, "state": placed.state, "is_new": placed.is_new}
 
 
-def _receipt_of(job: Job) -> dict[str, Any]:
+def receipt_of(job: Job) -> dict[str, Any]:
+    """The same of one that was submitted before."""
     return {"id": job.pk, "queue": job.queue_id, "type": job.type, "state": job.state, "is_new": True}
-
-
-def _receipts_of(queue: Queue, ids: list[UUID]) -> list[dict[str, Any]]:
-    """What a batch made, as it is now; NotFound once any of it has been pruned."""
-    known = {job.pk: job for job in Job.objects.filter(queue=queue, id__in=ids).defer("payload", "result")}
-    if known.keys() != set(ids):
-        raise NotFound
-    return [_receipt_of(known[job_id]) for job_id in ids]

@@ -19,9 +19,47 @@ class ReceiptAnswer(serializers.Serializer[Any]):
     is_new = serializers.BooleanField(help_text="false: a live job held the unique key, and this is it.")
 
 
+class ItemFaultAnswer(serializers.Serializer[Any]):
+    pointer = serializers.CharField()
+    detail = serializers.CharField()
+
+
+class RefusedAnswer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    errors = ItemFaultAnswer(many=True)  # type: ignore[assignment]
+
+
+class RejectedAnswer(serializers.Serializer[Any]):
+    index = serializers.IntegerField(help_text="Its place in the call, from 0.")
+    error = RefusedAnswer()
+
+
 class BatchReceiptAnswer(serializers.Serializer[Any]):
-    batch = serializers.UUIDField(allow_null=True)
+    batch = serializers.UUIDField(allow_null=True, help_text="null: every job was rejected.")
     jobs = ReceiptAnswer(many=True)
+    rejected = RejectedAnswer(many=True, required=False, help_text="With on_error: reject_item.")
+
+
+class BatchAnswer(serializers.Serializer[Any]):
+    """How far a batch is."""
+
+    id = serializers.UUIDField()
+    project = serializers.UUIDField(source="project_id")
+    queue = serializers.UUIDField(source="queue_id", allow_null=True)
+    size = serializers.IntegerField(help_text="The jobs that were made for it.")
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="Those by state that are still kept.")
+    left = serializers.IntegerField(help_text="Those that have not ended.")
+    percent = serializers.FloatField(help_text="Of its jobs that have ended.")
+    created_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True, help_text="null: not all have ended.")
+    elapsed_seconds = serializers.FloatField()
+    remaining_seconds = serializers.FloatField(
+        allow_null=True, help_text="A guess by its pace; null: nothing has ended."
+    )
+    completed_at = serializers.DateTimeField(allow_null=True, help_text="When the job that follows it was made.")
+    on_complete_job = serializers.UUIDField(allow_null=True)
+    submitted_by = serializers.UUIDField(allow_null=True, help_text="A user or a token.")
 
 
 class JobAnswer(serializers.Serializer[Any]):

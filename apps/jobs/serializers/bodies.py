@@ -37,8 +37,25 @@ class JobFields(Body):
     labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
 
 
+class AfterFields(Body):
+    """The job that follows a batch."""
+
+    type = Text(max_length=NAME_MAX)
+    payload = serializers.DictField(required=False, help_text="An object without `batch`, which is added to it.")
+    priority = Whole(min_value=-1000, max_value=1000, required=False)
+    delay_seconds = Number(min_value=0, required=False)
+    timeout_ms = Whole(min_value=1, required=False)
+    retry_policy = Text(max_length=NAME_MAX, required=False, help_text="Its id, or its name in the project.")
+    max_attempts = Whole(min_value=1, max_value=1000, required=False)
+    max_losses = Whole(min_value=1, max_value=1000, required=False)
+    concurrency_key = Text(max_length=KEY_MAX, required=False)
+    labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
+
+
 class Batch(Body):
     jobs = JobFields(many=True)
+    on_error = Pick(["reject_all", "reject_item"], required=False, help_text="reject_all unless said.")
+    on_complete = AfterFields(required=False)
 
 
 class Cancel(Body):

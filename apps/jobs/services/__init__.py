@@ -8,9 +8,11 @@ Each runs inside the caller's transaction where there is one; workers are woken 
 """
 
 from apps.jobs.services.approve import approve, reject
+from apps.jobs.services.batch import Sifted, Submitted, fault_of, sift_batch, submit_batch
 from apps.jobs.services.breakers import judge_probe, set_breaker, trip_breaker
 from apps.jobs.services.cancel import cancel
 from apps.jobs.services.check import check
+from apps.jobs.services.complete import cancel_batch, complete_batches
 from apps.jobs.services.duplicate import duplicate
 from apps.jobs.services.order import move, reschedule, run_next, set_priority
 from apps.jobs.services.parents import set_parents
@@ -37,24 +39,28 @@ from apps.jobs.services.steer_workflow import (
     run_workflow_next,
     set_workflow_priority,
 )
-from apps.jobs.services.submit import Submitted, submit, submit_batch, submit_one
+from apps.jobs.services.submit import submit, submit_one
 from apps.jobs.services.ticks import fire_due, judge_deadlines
 from apps.jobs.services.workflow import Begun, submit_workflow
 
 __all__ = [
     "Begun",
     "ReplayedQueue",
+    "Sifted",
     "Submitted",
     "approve",
     "cancel",
+    "cancel_batch",
     "cancel_workflow",
     "check",
+    "complete_batches",
     "create_schedule",
     "delete_queue",
     "delete_schedule",
     "discard",
     "duplicate",
     "end_pauses",
+    "fault_of",
     "fire_due",
     "judge_deadlines",
     "judge_probe",
@@ -82,6 +88,7 @@ __all__ = [
     "set_parents",
     "set_priority",
     "set_workflow_priority",
+    "sift_batch",
     "submit",
     "submit_batch",
     "submit_one",

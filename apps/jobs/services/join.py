@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from apps.errors import BadInput, IllegalMove
+from apps.errors import Fault, IllegalMove
 from apps.jobs.engine.enqueue import Enqueued, NewJob
 from apps.jobs.engine.join_workflows import Joined, join_workflows
 from apps.jobs.engine.pause import pause
 from apps.jobs.selectors import find
+from apps.jobs.services.check import refuse
 from apps.jobs.states import JobState
 
 
@@ -18,11 +19,15 @@ def join(jobs: Sequence[NewJob], *, project_id: UUID, pointer: str) -> set[UUID]
     that was cancelled.
     """
     found = join_workflows({job.workflow_id for job in jobs if job.workflow_id})
-    for place, job in enumerate(jobs):
-        one = found.get(job.workflow_id) if job.workflow_id else None
-        if job.workflow_id and (one is None or one.project_id != project_id):
-            raise BadInput.at(f"{pointer.format(place)}/workflow", "There is no such workflow in this project.")
-        if one and one.is_cancelled:
+    ours = {key: one for key, one in found.items() if one.project_id == project_id}
+    faults = [
+        Fault(f"{pointer.format(place)}/workflow", "There is no such workflow in this project.")
+        for place, job in enumerate(jobs)
+        if job.workflow_id and job.workflow_id not in ours
+    ]
+    refuse(faults)
+    for one in found.values():
+        if one.is_cancelled:
             raise IllegalMove(f"Workflow {one.id} was cancelled.")
     return {one.id for one in found.values() if one.is_paused}
 

@@ -1,15 +1,14 @@
-"""Submit jobs: one, or a batch in one call."""
+"""Submit jobs; one is the usual case."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID
 
 import structlog
-from django.conf import settings
 from django.db import DataError, transaction
 from django.utils.timezone import now
 
@@ -17,7 +16,7 @@ from apps.errors import BadInput, NotFound
 from apps.jobs.engine.admit import Key, admit, batches
 from apps.jobs.engine.enqueue import SNOOZES, Enqueued, NewJob, enqueue
 from apps.jobs.engine.wake import SOON, wake_promoter, wake_queue
-from apps.jobs.models import Batch, Job
+from apps.jobs.models import Job
 from apps.jobs.selectors import find
 from apps.jobs.services.check import check
 from apps.jobs.services.full import refuse_when_full
@@ -31,14 +30,6 @@ from apps.sql import after_commit
 DECIDED = ("created_at", "run_at", "rank", "ranked_aging", "priority", "max_attempts", "max_losses")
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
-    """A batch and where each of its jobs now waits, in the order they were given."""
-
-    batch: Batch
-    jobs: list[Enqueued]
-
-
 def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, **fields: Any) -> Job:
     """Submit one job inside the caller's transaction; workers hear of it when that commits.
 
@@ -47,7 +38,7 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
     concurrency_key, max_snoozes, requires_approval, workflow, labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
     already held the unique key: then that one is answered.
     """
-    place = _queue(queue)
+    place = queue_of(queue)
     refuse_when_full(place)
     job = new_job(place, {"type": type, **fields}, pointer="#", policies={})
     [placed] = enqueue_here(place, [job], submitted_by=submitted_by, pointer="#")
@@ -92,31 +83,21 @@ def _blank() -> dict[str, Any]:
 
 
 def submit_one(
-    *, queue: Queue, fields: Mapping[str, Any], submitted_by: UUID | None = None, job_id: UUID | None = None
+    *,
+    queue: Queue,
+    fields: Mapping[str, Any],
+    submitted_by: UUID | None = None,
+    job_id: UUID | None = None,
+    ask_depth: bool = True,
 ) -> Enqueued:
     """The same without reading the job back: what the API's hot path calls. `job_id` is a UUIDv7, should one be set."""
-    refuse_when_full(queue)
+    if ask_depth:
+        refuse_when_full(queue)
     job = new_job(queue, fields, pointer="#", policies={})
     if job_id:
         job = replace(job, id=job_id)
     [placed] = enqueue_here(queue, [job], submitted_by=submitted_by, pointer="#")
     return placed
-
-
-@transaction.atomic
-def submit_batch(
-    *, queue: Queue | str, jobs: Sequence[Mapping[str, Any]], submitted_by: UUID | None = None
-) -> Submitted:
-    """Submit up to BATCH_MAX jobs at once, all or none. Errors point at "#/jobs/<n>/<field>"."""
-    place = _queue(queue)
-    if not 1 <= len(jobs) <= settings.BATCH_MAX:
-        raise BadInput.at("#/jobs", f"Give between 1 and {settings.BATCH_MAX} jobs; this has {len(jobs)}.")
-    refuse_when_full(place, jobs=len(jobs))
-    policies: dict[str, UUID] = {}
-    checked = [new_job(place, fields, pointer=f"#/jobs/{n}", policies=policies) for n, fields in enumerate(jobs)]
-    batch = Batch.objects.create(project_id=place.project_id, queue=place, size=len(checked), submitted_by=submitted_by)
-    placed = enqueue_here(place, checked, batch_id=batch.id, submitted_by=submitted_by)
-    return Submitted(batch, placed)
 
 
 def enqueue_here(
@@ -171,7 +152,8 @@ def let_through(keys: Collection[Key]) -> None:
         after_commit(admit_all)
 
 
-def _queue(queue: Queue | str) -> Queue:
+def queue_of(queue: Queue | str) -> Queue:
+    """A queue, or the one that is named so. Raises NotFound."""
     if isinstance(queue, Queue):
         return queue
     try:
@@ -184,6 +166,7 @@ def _queue(queue: Queue | str) -> Queue:
 
 
 def new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: dict[str, UUID]) -> NewJob:
+    """Check what was asked for; `policies` remembers, over many jobs of one queue, which were looked up."""
     ready = check(fields, pointer=pointer)
     if queue.allowed_types is not None and ready["type"] not in queue.allowed_types:
         raise BadInput.at(f"{pointer}/type", "This queue does not take this type.")

@@ -23,6 +23,7 @@ from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
 from apps.jobs.engine.reject import reject
 from apps.jobs.engine.replay import replay
+from apps.jobs.engine.report import Ended, report
 from apps.jobs.engine.rerank import rerank
 from apps.jobs.engine.reschedule import reschedule
 from apps.jobs.engine.resume import resume
@@ -86,6 +87,19 @@ def _flow(queue: Any) -> None:
     batch = services.submit_batch(queue=queue, jobs=[{"type": "ping"}], on_complete={"type": "pong"}).batch
     services.cancel_batch(batch=batch, actor=SYSTEM)
     assert services.complete_batches() == 1
+    stage = next(one for one in queue.claims[42:] if one.workflow_id)
+    report(
+        ended=[
+            Ended(
+                job_id=stage.job_id,
+                fence=stage.fence,
+                session_id=queue.session_id,
+                outcome="success",
+                follow=(NewJob(queue_id=queue.pk, type="ping"),),
+                workflow_id=stage.workflow_id,
+            )
+        ]
+    )
     held = {"workflow_id": seeded("workflow", 5)}
     assert pause_workflow(**held)
     assert resume_workflow(**held)

@@ -16,7 +16,7 @@ from apps.audit.relay import relay
 from apps.bench.services import invariants
 from apps.bench.services.invariants import SAYS, broken
 from apps.jobs import services
-from apps.jobs.models import Dependency, Schedule, Tick
+from apps.jobs.models import Batch, Dependency, Publication, Schedule, Tick, Workflow
 from apps.jobs.selectors import find
 from apps.jobs.states import MOVES, JobState
 from apps.queues.models import Gate, Queue
@@ -235,6 +235,28 @@ def test_two_ticks_with_one_job(world, ticks):
     assert broken() == []
     ticks(outcome="fired", job_id=job_id)
     assert len(only("tick_has_one_job")) == 1
+
+
+def test_a_publication_of_another_workflows_job_and_two_of_one(world, queue):
+    ours = Workflow.objects.create(project=queue.project)
+    Publication.objects.create(workflow_id=ours.pk, key="a", job_id=world[PARENT])
+    assert only("published_once") == [str(world[PARENT])]
+    plant("UPDATE jobs_job_live SET workflow_id = %(flow)s WHERE id = %(id)s", flow=ours.pk, id=world[PARENT])
+    assert broken() == []
+    Publication.objects.create(workflow_id=ours.pk, key="b", job_id=world[PARENT])
+    assert only("published_once") == [str(world[PARENT])]
+
+
+def test_a_batch_that_is_followed_too_soon_and_two_by_one_job(world, queue):
+    batches = [Batch.objects.create(project=queue.project, size=1, on_complete={"type": "x"}) for _ in range(2)]
+    plant("UPDATE jobs_job_live SET batch_id = %(batch)s WHERE id = %(id)s", batch=batches[0].pk, id=world[PARENT])
+    assert broken() == []
+    Batch.objects.filter(pk=batches[0].pk).update(completed_at=timezone.now())
+    assert only("batch_is_followed") == [str(batches[0].pk)]
+    plant("UPDATE jobs_job_live SET batch_id = NULL")
+    follower = uuid4()
+    Batch.objects.update(on_complete_job=follower, completed_at=timezone.now())
+    assert only("batch_is_followed") == [str(follower)]
 
 
 def test_a_state_that_nobody_can_leave(world, monkeypatch):

@@ -26,6 +26,19 @@ def test_what_follows_runs_too_and_is_neither_lost_nor_doubled_by_a_retry(own_da
     assert Job.objects.filter(type="noop").count() == 6
 
 
+def test_what_a_stage_of_a_workflow_makes_is_of_it_and_is_made_once(own_database, tmp_path, queue, processes):
+    same = [["noop", {"n": 1}, {}], ["noop", {"n": 1}, {}]]
+    jobs = [
+        {"name": kind, "queue": queue.name, "type": kind, "payload": {"jobs": same, "fails": kind == "follow"}}
+        for kind in KINDS
+    ]
+    with worker(own_database, tmp_path, *FAST, "--processes", processes):
+        made = services.submit_workflow(project=queue.project, jobs=jobs).workflow
+        until(lambda: not Job.objects.filter(shelved_on=None).exists(), within=30)
+    assert {job.state for job in Job.objects.filter(workflow_id=made.pk)} == {"completed"}
+    assert Job.objects.filter(workflow_id=made.pk, type="noop").count() == 1
+
+
 WRONG = {"colour": {"colour": 1}, "#/priority": {"priority": 5000}, "#/depends_on": {"depends_on": []}}
 FLOODS = {"at most 1000 jobs": {"jobs": 1001, "bytes": 1}, "bytes in all": {"jobs": 80, "bytes": 250_000}}
 

@@ -24,6 +24,8 @@ SAYS = {
     "blocked_can_wake": "A job is blocked only while some parent can still end.",
     "events_are_dense": "A project's events are numbered without gaps, up to its head.",
     "tick_has_one_job": "A tick that fired has one job of its own.",
+    "published_once": "What stages of a workflow published is one job each, and of that workflow.",
+    "batch_is_followed": "A batch is followed once, when its jobs have ended, by a job of its own.",
     "live_can_leave": "No live job is in a state that no verb can take it out of.",
 }
 

@@ -1,4 +1,4 @@
--- Forget some batches and workflows all of whose jobs have gone, and what those workflows published.
+-- Forget some batches and workflows all of whose jobs have gone, what those workflows published, and what they called it.
 WITH batches AS (
     DELETE FROM jobs_batch AS batch
     WHERE batch.id = ANY(ARRAY(
@@ -27,6 +27,10 @@ workflows AS (
 
 publications AS (
     DELETE FROM jobs_publication AS publication USING workflows WHERE publication.workflow_id = workflows.id
+),
+
+steps AS (
+    DELETE FROM jobs_step AS step USING workflows WHERE step.workflow_id = workflows.id
 )
 
 SELECT (SELECT count(*) FROM batches) + (SELECT count(*) FROM workflows);

@@ -1,6 +1,6 @@
 """End attempts: success, failure, snooze, release; in batches, and only by the holder of the fence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -11,6 +11,8 @@ from django.conf import settings
 from uuid_utils.compat import uuid7
 
 from apps.jobs.engine.enqueue import NewJob, follow_steps
+from apps.jobs.engine.join_workflows import Joined, join_steps
+from apps.jobs.engine.publish import Stage, publish_steps
 from apps.jobs.engine.wake_dependents import wake
 from apps.jobs.states import FINAL, JobState
 from apps.sql import Statement, Steps, Verb
@@ -39,6 +41,7 @@ class Ended(NamedTuple):
     runtime: str | None = None
     follow: tuple[NewJob, ...] = ()  # enqueued with a success
     request_id: str | None = None  # … on behalf of this request
+    workflow_id: UUID | None = None  # … in this workflow
 
 
 class Reported(NamedTuple):
@@ -72,17 +75,29 @@ def report_steps(*, ended: Sequence[Ended]) -> Steps[list[Reported]]:
 
     Answers what moved; whoever is missing from the answer is fenced or was applied before.
     """
+    workflows = {one.workflow_id for one in ended if one.follow and one.workflow_id}
+    joined = (yield from join_steps(workflows)) if workflows else {}
     rows = yield from _report.ask(**_columns(ended), alone=False)
     done = {(row.job_id, row.fence) for row in rows if row.state == JobState.COMPLETED}
-    for one in ended:
-        if one.follow and (one.job_id, one.fence) in done:
-            yield from follow_steps(one.follow, request_id=one.request_id)
+    yield from _follow([one for one in ended if one.follow and (one.job_id, one.fence) in done], joined)
     woke = {row.job_id: row.state for row in rows if row.has_dependents and row.state in FINAL}
     if not woke:
         return rows
     children = yield from wake(ended=woke)
     queues = frozenset(child.queue_id for child in children if child.state == JobState.QUEUED)
     return [row._replace(woke=queues) if row.job_id in woke else row for row in rows]
+
+
+def _follow(ended: Sequence[Ended], joined: Mapping[UUID, Joined]) -> Steps[None]:
+    """Make what successes bring along; in a workflow, what it has not had before."""
+    stages = []
+    for one in ended:
+        if one.workflow_id and one.workflow_id in joined:
+            stages.append(Stage(one.job_id, one.workflow_id, one.follow, one.request_id))
+        else:
+            yield from follow_steps(one.follow, request_id=one.request_id)
+    if stages:
+        yield from publish_steps(stages, paused={key for key, workflow in joined.items() if workflow.is_paused})
 
 
 report = Verb(report_steps)

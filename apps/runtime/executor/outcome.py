@@ -151,6 +151,7 @@ def _ended(
         traceback=None if error is None else cut(_trace(error), TRACEBACK_MAX),
         follow=tuple(run.follow) if outcome is Outcome.SUCCESS else (),
         request_id=run.claim.request_id,
+        workflow_id=run.claim.workflow_id,
     )
 
 

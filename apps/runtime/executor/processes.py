@@ -165,6 +165,7 @@ class Processes:
                 done.traceback,
                 follow=tuple(done.follow or ()),
                 request_id=run.claim.request_id,
+                workflow_id=run.claim.workflow_id,
             ),
         )
 

@@ -30,6 +30,7 @@ KEYS = {
     "latency": {"p50_ms", "p95_ms", "p99_ms"},
     "delayed": {"p50_ms", "p95_ms", "max_ms"},
     "claim-scale": {"empty_ms", "loaded_ms", "ratio"},
+    "flow": {"chain_submit_seconds", "chain_run_seconds", "layers_submit_seconds", "layers_run_seconds"},
     "fairness": {"one_queue_ms", "many_queues_ms", "ratio", "single_job_in_claim"},
     "keys": {"plain_ms", "hot_ms", "ratio", "admit_ms"},
     "gate": {"one_row_16", "one_row_64", "eight_rows_64"},

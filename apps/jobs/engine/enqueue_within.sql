@@ -8,7 +8,6 @@ tied AS (
     FROM made
     CROSS JOIN unnest(string_to_array(%(parents)s::text, ',')) WITH ORDINALITY AS child (parents, place)
     CROSS JOIN unnest(string_to_array(child.parents, ' ')::integer []) AS parent (place)
-    RETURNING parent_id
 )
 
-SELECT count(*) FROM tied;
+SELECT 1;

@@ -14,6 +14,7 @@ from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
 from apps.bench.services.fairness import fairness
 from apps.bench.services.figures import as_text
+from apps.bench.services.flow import flow
 from apps.bench.services.gate import gate
 from apps.bench.services.keys import keys
 from apps.bench.services.latency import latency
@@ -32,6 +33,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "delayed": delayed,
     "claim-scale": claim_scale,
     "fairness": fairness,
+    "flow": flow,
     "keys": keys,
     "gate": gate,
     "limited": limited,

@@ -1,0 +1,33 @@
+"""Workflows that are very long or very wide run to their end; the long forms are as large as promised."""
+
+import pytest
+
+from apps.jobs.models import Dependency
+from tests.acts import finish, take
+from tests.factories import SessionFactory
+from tests.jobs.workflows import begin, standing
+
+SHAPES = [
+    pytest.param(120, 1, id="chain"),
+    pytest.param(120, 10, id="layers"),
+    pytest.param(10_000, 1, id="chain-of-10000", marks=pytest.mark.chaos),
+    pytest.param(10_000, 50, id="200-layers-of-50", marks=pytest.mark.chaos),
+]
+
+
+@pytest.mark.parametrize(("jobs", "width"), SHAPES)
+def test_it_runs_to_its_end_in_layers(queue, settings, jobs, width):
+    settings.BATCH_MAX = jobs
+    parents = {
+        f"j{n}": [f"j{p}" for p in range((n // width - 1) * width, n // width * width)] if n >= width else []
+        for n in range(jobs)
+    }
+    film = begin(queue, parents)
+    assert Dependency.objects.count() == (jobs - width) * width
+    session = SessionFactory.create(concurrency=width)
+    for _layer in range(jobs // width):
+        taken = take(session, queue, limit=width)
+        assert len(taken) == width
+        finish(session, *taken)
+    assert standing(film) == "completed"
+    assert not Dependency.objects.filter(settled_at=None).exists()

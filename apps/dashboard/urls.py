@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.dashboard.views import again, decide, home, jobs, lists, order, queues, schedules
+from apps.dashboard.views import again, decide, home, jobs, lists, order, queues, schedules, workflows
 
 app_name = "dashboard"
 urlpatterns = [
@@ -37,6 +37,17 @@ urlpatterns = [
     path("schedules/<uuid:schedule_id>/resume", schedules.resume, name="resume_schedule"),
     path("schedules/<uuid:schedule_id>/run", schedules.run, name="run_schedule"),
     path("line", lists.line, name="line"),
+    path("workflows", workflows.workflows, name="workflows"),
+    path("workflows/<uuid:workflow_id>", workflows.workflow, name="workflow"),
+    path("workflows/<uuid:workflow_id>/cancel", workflows.cancel, name="cancel_workflow"),
+    path("workflows/<uuid:workflow_id>/pause", workflows.pause, name="pause_workflow"),
+    path("workflows/<uuid:workflow_id>/resume", workflows.resume, name="resume_workflow"),
+    path("workflows/<uuid:workflow_id>/retry", workflows.retry, name="retry_workflow"),
+    path("workflows/<uuid:workflow_id>/priority", workflows.priority, name="priority_workflow"),
+    path("workflows/<uuid:workflow_id>/move", workflows.move, name="move_workflow"),
+    path("workflows/<uuid:workflow_id>/run-next", workflows.run_next, name="run_workflow_next"),
+    path("batches/<uuid:batch_id>", workflows.batch, name="batch"),
+    path("batches/<uuid:batch_id>/cancel", workflows.cancel_batch, name="cancel_batch"),
     path("workers", lists.workers, name="workers"),
     path("dead-letters", lists.dead_letters, name="dead_letters"),
 ]

@@ -8,11 +8,13 @@ from django.urls import reverse
 from apps.accounts.models import Role
 from apps.audit.models import Entry
 from apps.dashboard.urls import urlpatterns
-from apps.jobs.models import Schedule
+from apps.jobs.models import Schedule, Workflow
 from apps.jobs.selectors import find
+from apps.jobs.services import submit_batch
 from apps.queues.models import Queue
 from tests import acts
 from tests.jobs.schedules import make_schedule
+from tests.jobs.workflows import begin, states
 from tests.pages.looks import text_of
 
 # Each page and what its address needs. A new one without a line here fails, so that nobody forgets.
@@ -27,6 +29,9 @@ READS = {
     "schedules": (),
     "line": (),
     "schedule": ("schedule",),
+    "workflows": (),
+    "workflow": ("workflow",),
+    "batch": ("batch",),
 }
 WRITES = {
     "cancel": ("job", Role.MEMBER),
@@ -52,12 +57,26 @@ WRITES = {
     "pause_schedule": ("schedule", Role.MEMBER),
     "resume_schedule": ("schedule", Role.MEMBER),
     "run_schedule": ("schedule", Role.MEMBER),
+    "cancel_workflow": ("workflow", Role.MEMBER),
+    "pause_workflow": ("workflow", Role.MEMBER),
+    "resume_workflow": ("workflow", Role.MEMBER),
+    "retry_workflow": ("workflow", Role.MEMBER),
+    "priority_workflow": ("workflow", Role.MEMBER),
+    "move_workflow": ("workflow", Role.MEMBER),
+    "run_workflow_next": ("workflow", Role.MEMBER),
+    "cancel_batch": ("batch", Role.MEMBER),
 }
 
 
 @pytest.fixture
 def things(queue) -> dict[str, uuid.UUID]:
-    return {"job": acts.enqueue(queue), "queue": queue.pk, "schedule": make_schedule(queue).pk}
+    return {
+        "job": acts.enqueue(queue),
+        "queue": queue.pk,
+        "schedule": make_schedule(queue).pk,
+        "workflow": begin(queue).pk,
+        "batch": submit_batch(queue=queue, jobs=[{"type": "ping"}]).batch.pk,
+    }
 
 
 def address(name: str, things) -> str:
@@ -83,7 +102,7 @@ def test_what_is_not_yours_is_not_there(name, things, stranger):
     assert theirs.content == nobodys.content
 
 
-@pytest.mark.parametrize("name", ["home", "moved", "jobs", "line", "workers", "dead_letters", "schedules"])
+@pytest.mark.parametrize("name", ["home", "moved", "jobs", "line", "workers", "dead_letters", "schedules", "workflows"])
 def test_a_list_of_somebody_elses_project_is_not_there(name, things, stranger, project):
     assert stranger.get(reverse(f"dashboard:{name}"), {"project": str(project.pk)}).status_code == 404
 
@@ -137,7 +156,7 @@ def test_a_role_taken_away_counts_at_once(enter, things, queue):
 
 
 def test_a_viewer_is_not_offered_what_they_may_not_do(viewer, things):
-    for name in ("home", "job", "queue", "schedules", "schedule"):
+    for name in ("home", "job", "queue", "schedules", "schedule", "workflows", "workflow", "batch"):
         page = viewer.get(address(name, things)).content.decode()
         assert "/cancel" not in page
         assert "/pause" not in page
@@ -160,6 +179,7 @@ def test_what_a_member_does_is_written_down_with_their_name(member, things, queu
 
 def _assert_untouched(things) -> None:
     assert find(things["job"]).state == "queued"
+    assert set(states(Workflow.objects.get(pk=things["workflow"])).values()) == {"queued", "blocked"}
     schedule = Schedule.objects.get(pk=things["schedule"])
     assert (schedule.paused_at, schedule.last_job_id) == (None, None)
     assert Queue.objects.get(pk=things["queue"]).paused_at is None

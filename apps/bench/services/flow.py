@@ -21,7 +21,7 @@ JOBS, LAYER, CONCURRENCY = 10_000, 50, 200
 WITHIN = 900.0  # seconds
 
 
-def flow(*, jobs: int | None, concurrency: int | None, processes: int, rounds: int, **_: object) -> dict[str, Any]:
+def flow(*, jobs: int | None, concurrency: int | None, processes: int, rounds: int, **_more: object) -> dict[str, Any]:
     """Seconds for a chain, and for layers in which each job waits for all of the layer before."""
     jobs, concurrency, load = jobs or JOBS, concurrency or CONCURRENCY, os.getloadavg()
     settings.BATCH_MAX = max(settings.BATCH_MAX, jobs)

@@ -27,6 +27,10 @@ STATES = {
     "completed": ("completed", "good"),
     "dead_letter": ("dead letter", "bad"),
     "cancelled": ("cancelled", "quiet"),
+    # workflows
+    "pending": ("pending", "quiet"),
+    "cancelling": ("cancelling", "warn"),
+    "failed": ("failed", "bad"),
     # attempts
     "success": ("success", "good"),
     "retryable_error": ("failed", "warn"),
@@ -178,6 +182,12 @@ def ms(number: int | None) -> str:
 def state_name(name: str) -> str:
     """What a state is called, without its badge."""
     return STATES.get(name, (name, ""))[0]
+
+
+@register.filter
+def state_class(name: str) -> str:
+    """The colour family of a state, for what is drawn."""
+    return f"st-{STATES.get(name, (name, 'quiet'))[1]}"
 
 
 @register.filter

@@ -48,7 +48,8 @@ def until(request: HttpRequest) -> datetime | None:
         raise BadInput("This is no time.") from None
 
 
-def _place(request: HttpRequest) -> str:
+def place(request: HttpRequest) -> str:
+    """Where to move something in line."""
     to = request.POST.get("to", "")
     if to not in PLACES:
         raise BadInput(f"Move it {', '.join(PLACES)}.")
@@ -64,7 +65,7 @@ resume = verb(
     "Resumed, with the place it had.",
 )
 move = verb(
-    lambda request, one: services.move(job_id=one.pk, actor=actor(request), to=_place(request)),
+    lambda request, one: services.move(job_id=one.pk, actor=actor(request), to=place(request)),
     "Moved.",
 )
 run_next = verb(

@@ -11,7 +11,8 @@ from django.urls import reverse
 from apps.accounts.models import ApiToken, Membership, Organization, Project, User
 from apps.audit.models import Entry
 from apps.audit.record import Actor, record
-from apps.jobs.models import Attempt, Job, Schedule
+from apps.jobs.models import Attempt, Batch, Job, Schedule, Workflow
+from apps.jobs.services import submit_batch
 from apps.queues.models import Queue, RetryPolicy
 from apps.workers.models import Session, Worker
 from tests import acts
@@ -23,10 +24,11 @@ from tests.factories import (
     SessionFactory,
 )
 from tests.jobs.schedules import come_due, fire, make_schedule
+from tests.jobs.workflows import begin
 
 MODELS = [
     *(ApiToken, Membership, Organization, Project, User),
-    *(Queue, RetryPolicy, Job, Attempt, Worker, Session, Entry, Schedule),
+    *(Queue, RetryPolicy, Job, Attempt, Worker, Session, Entry, Schedule, Workflow, Batch),
 ]
 HOT = [Job, Attempt, Entry, Session]
 MOST = 20  # statements for a page, whether it has 25 rows or 100
@@ -51,6 +53,8 @@ def fill(rows: int) -> None:
         come_due(make_schedule(queue))
         fire()
         acts.finish(session, acts.take_one(session, queue), outcome="permanent_error")
+        begin(queue)
+        submit_batch(queue=queue, jobs=[{"type": "ping"}])
         record(actor=Actor(name="x"), organization_id=None, action="a.b", target_type="t", target_id=queue.pk)
 
 

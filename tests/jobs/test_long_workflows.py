@@ -1,6 +1,9 @@
 """Workflows that are very long or very wide run to their end; the long forms are as large as promised."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from apps.jobs.models import Dependency
 from tests.acts import finish, take
@@ -24,7 +27,7 @@ def test_it_runs_to_its_end_in_layers(queue, settings, jobs, width):
     }
     film = begin(queue, parents)
     assert Dependency.objects.count() == (jobs - width) * width
-    session = SessionFactory.create(concurrency=width)
+    session = SessionFactory.create(concurrency=width, lease_expires_at=timezone.now() + timedelta(hours=1))
     for _layer in range(jobs // width):
         taken = take(session, queue, limit=width)
         assert len(taken) == width

@@ -1,6 +1,7 @@
 """Reads of batches: how far they are."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils.timezone import now
 
 from apps.accounts.selectors import Caller, reachable
-from apps.jobs.engine.count_batches import count_batches
+from apps.jobs.engine.count_batches import Counted, count_batches
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors.workflows import since_of
 from apps.jobs.states import FINAL
@@ -40,8 +41,22 @@ def live_ids(batch: Batch) -> list[UUID]:
 
 
 def progress_of(batch: Batch) -> BatchProgress:
-    """How far it is, in one statement."""
-    counted = count_batches(ids=[batch.pk], since=since_of(batch.created_at))
+    """How far one is."""
+    return far_of([batch])[batch.pk]
+
+
+def far_of(batches: Sequence[Batch]) -> dict[UUID, BatchProgress]:
+    """How far each of some batches is, in one statement."""
+    if not batches:
+        return {}
+    since = since_of(min(batch.created_at for batch in batches))
+    counted: dict[UUID, list[Counted]] = defaultdict(list)
+    for row in count_batches(ids=[batch.pk for batch in batches], since=since):
+        counted[row.batch_id].append(row)
+    return {batch.pk: _progress(batch, counted[batch.pk]) for batch in batches}
+
+
+def _progress(batch: Batch, counted: Sequence[Counted]) -> BatchProgress:
     counts = {row.state: row.jobs for row in counted}
     left = sum(jobs for state, jobs in counts.items() if state not in FINAL)
     ended = batch.size - left

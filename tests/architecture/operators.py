@@ -64,7 +64,7 @@ def steer(queue: Any) -> None:
     decided = [one.job_id for one in enqueue(asking)]
     assert approve(job_id=decided[0], by="ann")
     assert reject(job_id=decided[1], by="ann")
-    assert set_parents(job_id=jobs[0], parents=[*jobs[1:], seeded("live", 9), seeded("shelved", 3)])
+    assert set_parents(job_id=jobs[0], parents=[*jobs[1:], seeded("live", 9)])
     assert set_parents(job_id=jobs[0], parents=[])
     pause(ids=jobs)
     resume(ids=jobs)

@@ -140,3 +140,16 @@ def test_many_are_decided_upon_with_a_note_that_is_asked_for(action, then, conso
     assert {find(job_id).state for job_id in jobs} == {then}
     approvals: list[Any] = [find(job_id).approval for job_id in jobs]
     assert {one["note"] for one in approvals} == {"as agreed"}
+
+
+def test_jobs_are_duplicated_by_a_button_and_many_by_an_action(console, queue, session):
+    done, waiting = acts.enqueue(queue, payload='{"n": 1}'), acts.enqueue(queue, payload='{"n": 2}')
+    acts.finish(session, acts.take_one(session, queue))
+    page = console.get(reverse("admin:jobs_job_change", args=[done])).content.decode()
+    assert f"/{done}/duplicate/" in page
+    press(console, "duplicate", done)
+    assert entries(done) == ["job.duplicate"]
+    run(console, Job, "duplicate_all", done, waiting)
+    copies = Job.objects.exclude(pk__in=[done, waiting])
+    assert sorted(copy.payload["n"] for copy in copies) == [1, 1, 2]
+    assert {copy.state for copy in copies} == {"queued"}

@@ -114,7 +114,7 @@ class JobConsole(Deciding):
     fieldsets = (
         (None, {"fields": ("id", "type", "where", "state", "reason", "waits_for", "tries", "buttons")}),
         ("When", {"fields": ("created_at", "run_at", "started_at", "deadline_at", "finished_at")}),
-        ("Data", {"fields": ("payload_text", "result_text", "labels")}),
+        ("Data", {"fields": ("payload_text", "result_text", "requires_approval", "approval", "labels")}),
         (
             "Ownership",
             {

@@ -16,6 +16,7 @@ from apps.sql import open_own
 from tests.acts import enqueue, finish, take
 from tests.factories import SessionFactory
 from tests.jobs.looks import ANN, look, run, state
+from tests.races import stage
 from tests.races.stage import BLOCKED, together
 
 pytestmark = pytest.mark.usefixtures("arena")
@@ -83,6 +84,51 @@ def test_a_purge_at_the_same_time_loses_and_doubles_nothing(queue, dead):
     assert {state(job_id) for job_id in dead} <= {"queued", "cancelled"}
     assert generations(dead) == {2}
 
+
+@pytest.mark.bench
+def test_a_hundred_thousand_are_replayed_by_two_while_the_filter_changes_and_each_runs_once_more(queue, monkeypatch):
+    """In calls of a thousand, as the API takes them; what one filters by class the other takes without."""
+    monkeypatch.setattr(stage, "PATIENCE", 300)
+    run("SELECT set_config('fencepost.guard', 'off', FALSE)")
+    run(HUNDRED_THOUSAND, {"queue": queue.pk})
+    run("ANALYZE jobs_job_dead, jobs_attempt")
+
+    def by_class():
+        return _all_of(queue, error_class="Odd")
+
+    assert sum(together(lambda: _all_of(queue), by_class)) == 100_000
+    assert run("SELECT generation, state, count(*) FROM jobs_job GROUP BY 1, 2") == [(2, "queued", 100_000)]
+    run("SELECT set_config('fencepost.guard', 'on', FALSE)")
+
+
+def _all_of(queue, **how):
+    replayed = 0
+    while True:
+        done = services.replay_queue(queue=queue, actor=ANN, limit=1000, **how)
+        replayed += done.replayed
+        if not done.more:
+            return replayed
+
+
+HUNDRED_THOUSAND = """
+WITH made AS (
+    INSERT INTO jobs_job (
+        id, queue_id, type, payload, run_at, rank, max_attempts, max_losses, max_snoozes, attempt, fence, state, reason,
+        finished_at, shelved_on
+    )
+    SELECT
+        ('01980000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, %(queue)s, 'ping', '{}', now(), n, 1, 3, 100, 1, n,
+        'dead_letter', 'attempts_exhausted', now(), '9999-12-31'
+    FROM generate_series(1, 100000) AS n
+    RETURNING id, queue_id, fence
+)
+
+INSERT INTO jobs_attempt (id, job_id, queue_id, fence, run_at, started_at, finished_at, generation, attempt, outcome, error_class)
+SELECT
+    gen_random_uuid(), id, queue_id, fence, now(), now(), now(), 1, 1, 'retryable_error',
+    CASE fence %% 2 WHEN 1 THEN 'Odd' ELSE 'Even' END
+FROM made
+"""
 
 REPLAY = """
 import django; django.setup()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.handlers import Context, Discard, Retry, Snooze, handler
-from tests.workload import asking, following, hostile, raising  # noqa: F401 — their handlers register
+from tests.workload import asking, following, hostile, raising, stubborn  # noqa: F401 — their handlers register
 from tests.workload.effect import effect, witnessed
 
 

@@ -13,7 +13,7 @@ from apps.jobs.engine.wake import CHANNEL, QUEUES_MAX, payload
 from apps.jobs.models import Job
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import OrganizationFactory, QueueFactory
-from tests.jobs.looks import ANN, fail_for_good, run, state
+from tests.jobs.looks import ANN, fail_for_good, look, run, state
 from tests.races.stage import aside
 
 PATIENCE = 10  # seconds
@@ -183,6 +183,29 @@ def test_retry_and_replay_wake_their_queues(arena, queue, session, others):
         assert heard() == names(others[0])
         services.retry_now(job_id=waiting, actor=ANN)
         assert heard() == names(others[1])
+
+
+def test_what_a_person_sets_free_wakes_its_queue(arena, queue, others):
+    approved, rejected = enqueue(queue, requires_approval=True), enqueue(others[0], requires_approval=True)
+    enqueue(others[1], depends_on=[rejected], on_parent_failure="run")
+    blocked = enqueue(others[0], depends_on=[enqueue(others[0])])
+    with listening(arena) as heard:
+        services.approve(job_id=approved, actor=ANN)
+        assert heard() == names(queue)
+        services.reject(job_id=rejected, actor=ANN)
+        assert heard() == names(others[1])
+        services.set_parents(job_id=blocked, actor=ANN, depends_on=[])
+        assert heard() == names(others[0])
+        services.duplicate(job_id=blocked, actor=ANN)
+        assert heard() == names(others[0])
+
+
+def test_a_job_with_a_key_is_let_through_when_its_approval_is_committed_not_before(arena, queue, session):
+    job_id = enqueue(queue, concurrency_key="k", requires_approval=True)
+    with transaction.atomic():
+        services.approve(job_id=job_id, actor=ANN)
+        assert look(job_id).key_full
+    assert take_one(session, queue).job_id == job_id
 
 
 def test_queues_too_many_to_name_wake_everybody():

@@ -10,13 +10,17 @@ from apps.sql import Statement, Steps, Verb
 _reject = Statement.beside(__file__, lambda job_id: job_id)
 
 
-def reject_steps(*, job_id: UUID, by: str, note: str = "") -> Steps[bool]:
-    """Cancel a job that awaits approval, the note kept on it; False when it is in another state."""
+def reject_steps(*, job_id: UUID, by: str, note: str = "") -> Steps[frozenset[UUID] | None]:
+    """Cancel a job that awaits approval, the note kept on it; None when it is in another state.
+
+    Answers the queues in which that made dependents claimable.
+    """
     held: list[UUID] = yield from _reject.ask(job_id=job_id, by=by, note=note)
     shelved = yield from shelve(ids=held, reason=Reason.REJECTED)
-    if any(row.has_dependents for row in shelved):
-        yield from wake(ended={job_id: JobState.CANCELLED})
-    return bool(shelved)
+    if not shelved:
+        return None
+    woken = yield from wake(ended={row.job_id: JobState.CANCELLED for row in shelved if row.has_dependents})
+    return frozenset(child.queue_id for child in woken if child.state == JobState.QUEUED)
 
 
 reject = Verb(reject_steps)

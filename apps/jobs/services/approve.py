@@ -34,8 +34,11 @@ def approve(*, job_id: UUID, actor: Actor, note: str = "") -> None:
 @transaction.atomic
 def reject(*, job_id: UUID, actor: Actor, note: str = "") -> None:
     """Cancel a job that awaits approval, the note kept on it. IllegalMove names any other state."""
-    if not rejections.reject(job_id=job_id, by=actor.name, note=note):
+    woken = rejections.reject(job_id=job_id, by=actor.name, note=note)
+    if woken is None:
         raise _not_asked(job_id)
+    for queue_id in woken:
+        wake_queue(queue_id)
     after = {"state": JobState.CANCELLED.value, "reason": Reason.REJECTED.value, "note": note}
     recorded(job_id, actor, "job.reject", before=BEFORE, after=after)
 

@@ -30,4 +30,4 @@ def test_its_batch_is_taken(api, jobs):
 
 
 def test_it_names_every_state():
-    assert {name for name in re.findall(r"^\| `(\w+)` \|", PAGE, re.M)} == set(WorkflowState.values)
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.M)) == set(WorkflowState.values)

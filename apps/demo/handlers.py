@@ -1,9 +1,11 @@
-"""The demo's two job types: a thumbnail of one picture, and one sheet of all of them."""
+"""The demo's job types: a thumbnail of one picture, one sheet of all of them, and an album of what was approved."""
 
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 from uuid import UUID
+from zipfile import ZipFile
 
 from django.conf import settings
 
@@ -12,7 +14,7 @@ from apps.handlers import Context, Discard, handler
 from apps.jobs.models import Job
 from apps.jobs.selectors import find
 
-THUMBNAIL, SHEET = "thumbnail.jpg", "contact-sheet.jpg"
+THUMBNAIL, SHEET, ALBUM = "thumbnail.jpg", "contact-sheet.jpg", "album.zip"
 
 
 class UnreadablePicture(Discard):
@@ -45,14 +47,14 @@ if find_spec("PIL"):  # an extra; where it is missing, no worker offers these ty
 
     @handler("image.contact_sheet", timeout=300)
     def contact_sheet(ctx: Context, payload: Any) -> dict[str, Any]:
-        """Put the thumbnails of a batch on one sheet, with a gap for each that failed."""
-        jobs = _batch(ctx, payload)
+        """Put the thumbnails of a workflow on one sheet, with a gap for each that failed."""
+        jobs = _steps(ctx, "image.thumbnail")
         sheet = pictures.Sheet(len(jobs), f"{len(jobs)} pictures")
         missing = 0
         for place, (job_id, given) in enumerate(jobs):
             if ctx.cancelled:
                 return {}
-            file = Path(settings.RESULTS_DIR) / str(job_id) / THUMBNAIL
+            file = _file(job_id, THUMBNAIL)
             missing += not sheet.put(place, Path(str(given.get("picture", job_id))).name, file)
             ctx.progress(place + 1, len(jobs), "paste")
         address = ctx.save(SHEET, pictures.jpeg(sheet.paper))
@@ -60,16 +62,38 @@ if find_spec("PIL"):  # an extra; where it is missing, no worker offers these ty
             ctx.log(f"{missing} of {len(jobs)} pictures could not be read", level="warning")
         return {"pictures": len(jobs) - missing, "unreadable": missing, "sheet": address}
 
+    @handler("image.publish", timeout=300)
+    def publish(ctx: Context, payload: Any) -> dict[str, Any]:
+        """Put the sheet that was approved and its thumbnails into one album to take home."""
+        jobs = _steps(ctx, "image.thumbnail")
+        [(sheet, _), *_] = _steps(ctx, "image.contact_sheet")
+        files = {SHEET: _file(sheet, SHEET)} | {
+            f"{place:04} {Path(str(given.get('picture', ''))).stem}.jpg": _file(job_id, THUMBNAIL)
+            for place, (job_id, given) in enumerate(jobs, 1)
+        }
+        there = {name: file for name, file in files.items() if file.is_file()}
+        with TemporaryFile() as album:
+            with ZipFile(album, "w") as pack:
+                for done, (name, file) in enumerate(there.items(), 1):
+                    pack.write(file, name)
+                    ctx.progress(done, len(there), "pack")
+            album.seek(0)
+            address = ctx.save(ALBUM, album)
+        return {"pictures": len(there) - 1, "album": address}
 
-def _batch(ctx: Context, payload: Any) -> list[tuple[UUID, dict[str, Any]]]:
-    """The thumbnails of a batch in this job's own queue, in the order they were submitted."""
-    try:
-        batch_id = UUID(str(payload["batch"]))
-    except (TypeError, KeyError, ValueError) as error:
-        raise Discard("The payload names a batch: {'batch': id}.") from error
+
+def _steps(ctx: Context, type: str) -> list[tuple[UUID, dict[str, Any]]]:
+    """The jobs of this type in the job's own workflow, with their payloads, in the order they were submitted."""
     mine = find(ctx.job_id)
-    jobs = Job.objects.filter(batch_id=batch_id, queue_id=mine.queue_id, type="image.thumbnail")
+    if mine.workflow_id is None:
+        raise Discard("This is a step of a workflow of pictures; it does nothing alone.")
+    jobs = Job.objects.filter(workflow_id=mine.workflow_id, queue_id=mine.queue_id, type=type)
     found = list(jobs.order_by("id").values_list("id", "payload"))
     if not found:
-        raise Discard("There is no such batch of thumbnails in this queue.")
+        raise Discard(f"This workflow has no step {type}.")
     return found
+
+
+def _file(job_id: UUID, name: str) -> Path:
+    """What a job has saved, if it has."""
+    return Path(settings.RESULTS_DIR) / str(job_id) / name

@@ -1,19 +1,19 @@
-"""Thumbnails and contact sheets, as a worker calls them."""
+"""Thumbnails, contact sheets and albums, as a worker calls them."""
 
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import UUID
+from zipfile import ZipFile
 
 import pytest
 from PIL import Image
 
 from apps import handlers
-from apps.demo.services import inbox, pictures
+from apps.demo.services import inbox, pictures, pipeline
 from apps.handlers import Discard
 from apps.jobs import services
-from tests import factories
 from tests.acts import enqueue, finish, take
 
 
@@ -31,10 +31,10 @@ class Ctx:
     def log(self, message: str, level: str = "info") -> None:
         self.lines.append(message)
 
-    def save(self, name: str, file: bytes) -> str:
+    def save(self, name: str, file: bytes | BinaryIO) -> str:
         folder = self.results / str(self.job_id)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(file)
+        (folder / name).write_bytes(file if isinstance(file, bytes) else file.read())
         return f"/api/v1/jobs/{self.job_id}/files/{name}"
 
 
@@ -133,27 +133,31 @@ def test_a_full_disk_is_no_fault_of_the_picture(folder, results, monkeypatch):
         thumbnail(folder, results, "a.jpg")
 
 
-# --- the sheet ---
+# --- the sheet, and the album ---
 
 
-def submit(queue, names: list[str]):
-    made = services.submit_batch(
-        queue=queue, jobs=[{"type": "image.thumbnail", "payload": {"picture": f"mine/{name}"}} for name in names]
-    )
-    return made.batch.pk, [job.job_id for job in made.jobs]
+def submit(queue, names: list[str]) -> tuple[UUID, list[UUID], UUID, UUID]:
+    """A workflow of the demo: its id, its thumbnails, its sheet and its album."""
+    jobs = pipeline._pictures(queue.name, [f"mine/{name}" for name in names])
+    made = services.submit_workflow(project=queue.project, jobs=jobs)
+    *thumbnails, sheet, album = [job.placed.job_id for job in made.jobs]
+    return made.workflow.pk, thumbnails, sheet, album
 
 
-def sheet_of(queue, results: Path, batch: object) -> tuple[Any, Image.Image]:
-    ctx = Ctx(enqueue(queue, type="image.contact_sheet"), results)
-    result = run("image.contact_sheet", ctx, {"batch": str(batch)})
-    return result, Image.open(results / str(ctx.job_id) / "contact-sheet.jpg")
+def sheet_of(job_id: UUID, results: Path) -> tuple[Any, Image.Image]:
+    result = run("image.contact_sheet", Ctx(job_id, results), {})
+    return result, Image.open(results / str(job_id) / "contact-sheet.jpg")
 
 
-def test_a_sheet_shows_every_picture_of_its_batch_and_a_gap_where_one_failed(queue, results):
-    batch, jobs = submit(queue, ["red.jpg", "broken.jpg", "blue.jpg"])
+def square(colour: str = "black") -> bytes:
+    return pictures.jpeg(Image.new("RGB", (320, 320), colour))
+
+
+def test_a_sheet_shows_every_picture_of_its_workflow_and_a_gap_where_one_failed(queue, results):
+    _, jobs, job_id, _ = submit(queue, ["red.jpg", "broken.jpg", "blue.jpg"])
     for job, colour in ((jobs[0], "#ff0000"), (jobs[2], "#0000ff")):
-        Ctx(job, results).save("thumbnail.jpg", pictures.jpeg(Image.new("RGB", (320, 320), colour)))
-    result, sheet = sheet_of(queue, results, batch)
+        Ctx(job, results).save("thumbnail.jpg", square(colour))
+    result, sheet = sheet_of(job_id, results)
     assert (result["pictures"], result["unreadable"]) == (2, 1)
     step, middle = pictures.TILE + pictures.GAP, pictures.GAP + pictures.TILE // 3
     near = [sheet.getpixel((middle + n * step, pictures.HEAD + pictures.TILE // 4)) for n in range(3)]
@@ -163,29 +167,42 @@ def test_a_sheet_shows_every_picture_of_its_batch_and_a_gap_where_one_failed(que
 
 
 def test_thumbnails_that_have_left_the_live_shelf_are_found(queue, session, results):
-    batch, jobs = submit(queue, ["a.jpg", "b.jpg"])
+    _, jobs, sheet, _ = submit(queue, ["a.jpg", "b.jpg"])
     claims = take(session, queue, offers={"image.thumbnail": None})
     finish(session, *claims)
-    Ctx(jobs[0], results).save("thumbnail.jpg", pictures.jpeg(Image.new("RGB", (320, 320))))
-    assert sheet_of(queue, results, batch)[0]["pictures"] == 1
+    Ctx(jobs[0], results).save("thumbnail.jpg", square())
+    assert sheet_of(sheet, results)[0]["pictures"] == 1
 
 
-def test_a_batch_of_another_queue_is_not_shown(queue, results):
-    elsewhere = factories.QueueFactory.create()
-    batch, [job] = submit(elsewhere, ["secret.jpg"])
-    Ctx(job, results).save("thumbnail.jpg", pictures.jpeg(Image.new("RGB", (320, 320))))
-    with pytest.raises(Discard, match="no such batch"):
-        sheet_of(queue, results, batch)
+def test_an_album_holds_the_sheet_and_every_thumbnail_that_there_is(queue, results):
+    _, jobs, sheet, album = submit(queue, ["ä b.png", "broken.jpg", "c.jpg"])
+    for job in (jobs[0], jobs[2]):
+        Ctx(job, results).save("thumbnail.jpg", square())
+    sheet_of(sheet, results)
+    ctx = Ctx(album, results)
+    assert run("image.publish", ctx, {})["pictures"] == 2
+    with ZipFile(results / str(album) / "album.zip") as pack:
+        assert pack.namelist() == ["contact-sheet.jpg", "0001 ä b.jpg", "0003 c.jpg"]
+        assert pack.testzip() is None
+    assert ctx.steps[-1] == (3, 3, "pack")
 
 
-@pytest.mark.parametrize("payload", [None, {}, {"batch": 1}, {"batch": "x"}, {"batch": str(UUID(int=0))}, []])
-def test_a_sheet_of_nothing_ends_the_job(queue, results, payload):
-    with pytest.raises(Discard):
-        run("image.contact_sheet", Ctx(enqueue(queue), results), payload)
+@pytest.mark.parametrize("type", ["image.contact_sheet", "image.publish"])
+def test_a_step_without_its_workflow_ends_the_job(queue, results, type):
+    with pytest.raises(Discard, match="step of a workflow"):
+        run(type, Ctx(enqueue(queue, type=type), results), {"batch": str(UUID(int=0))})
+
+
+def test_a_workflow_without_pictures_ends_the_job(queue, results):
+    made = services.submit_workflow(
+        project=queue.project, jobs=[{"name": "a", "queue": queue.name, "type": "image.contact_sheet"}]
+    )
+    with pytest.raises(Discard, match=r"no step image\.thumbnail"):
+        run("image.contact_sheet", Ctx(made.jobs[0].placed.job_id, results), {})
 
 
 def test_a_thousand_pictures_fit_on_one_sheet_with_names_as_long_as_names_get(queue, results):
-    batch, _ = submit(queue, [f"{n:04}-{'long name ' * 24}.jpg" for n in range(1000)])
-    result, sheet = sheet_of(queue, results, batch)
-    assert result["unreadable"] == 1000
+    _, _, job_id, _ = submit(queue, [f"{n:04}-{'long name ' * 24}.jpg" for n in range(998)])
+    result, sheet = sheet_of(job_id, results)
+    assert result["unreadable"] == 998
     assert sheet.width == 20 * (pictures.TILE + pictures.GAP) + pictures.GAP

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from django.conf import settings
@@ -61,9 +62,13 @@ def the_rest_came_out(results: Path) -> None:
         "unreadable": 2,
         "sheet": f"/api/v1/jobs/{sheet.pk}/files/contact-sheet.jpg",
     }
-    for job in Job.objects.filter(state="completed"):
+    for job in Job.objects.filter(state="completed").exclude(type="image.publish"):
         [file] = (results / str(job.pk)).iterdir()
         assert Image.open(file).size > (0, 0)
+    album = Job.objects.get(type="image.publish")
+    assert (album.state, album.approval["decision"]) == ("completed", "approved")  # type: ignore[index]
+    with ZipFile(results / str(album.pk) / "album.zip") as pack:
+        assert len(pack.namelist()) == 4
 
 
 def test_every_picture_gets_its_thumbnail_and_the_sheet_runs_on_the_rest(demo, folder, tmp_path):
@@ -71,13 +76,13 @@ def test_every_picture_gets_its_thumbnail_and_the_sheet_runs_on_the_rest(demo, f
     assert done.returncode == 0, done.stderr
     counted = json.loads(done.stdout)
     assert counted.pop("seconds") > 0
-    assert counted == {"jobs": 6, "completed": 4, "dead_letter": 2}
+    assert counted == {"jobs": 7, "completed": 5, "dead_letter": 2, "awaiting_approval": 0}
 
     the_rest_came_out(tmp_path / "var" / "results")
 
     # Run again, it finds the same people and does it all once more.
     again = json.loads(demo("--once", "--json", "--dir", str(folder)).stdout)
-    assert (again["completed"], again["dead_letter"]) == (4, 2)
+    assert (again["completed"], again["dead_letter"]) == (5, 2)
     assert Organization.objects.filter(slug="demo").count() == 1
     assert {member.role for member in Membership.objects.filter(organization__slug="demo")} == set(Role)
     assert Job.objects.filter(type="image.contact_sheet", state="completed").count() == 2

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,9 @@ import pytest
 from django.conf import settings
 from PIL import Image
 
+from apps.audit.record import Actor
 from apps.demo.services.children import Children, Died, free_port
+from apps.jobs import services
 from apps.jobs.models import Job
 
 
@@ -51,7 +54,7 @@ def test_it_submits_over_the_api_and_serves_what_came_of_it_until_ctrl_c(serving
     demo, said = serving
     address = re.search(r"Serving at (\S+)", said)[1]  # type: ignore[index]
     token = re.search(r"fp_\S+", said)[0]  # type: ignore[index]
-    assert "2 of 3 jobs completed, 1 ended as dead letters" in said
+    assert "2 of 4 jobs completed, 1 ended as dead letters, 1 waits for your word" in said
     assert "fencepost-demo" in said
 
     sheet = Job.objects.get(type="image.contact_sheet")
@@ -60,6 +63,14 @@ def test_it_submits_over_the_api_and_serves_what_came_of_it_until_ctrl_c(serving
     bearer = {"Authorization": f"Bearer {token}"}
     answer = httpx.get(f"{address}{sheet.result['sheet']}", headers=bearer, trust_env=False)  # type: ignore[index]
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/jpeg")
+
+    album = Job.objects.get(type="image.publish")
+    assert f"{address}/jobs/{album.pk}   (approve it there" in said
+    services.approve(job_id=album.pk, actor=Actor(name="member@demo.example"))
+    until = time.monotonic() + 60
+    while Job.objects.get(pk=album.pk).state != "completed":
+        assert time.monotonic() < until, Job.objects.get(pk=album.pk).state
+        assert demo.poll() is None
 
     children = psutil.Process(demo.pid).children()
     assert len(children) == 2

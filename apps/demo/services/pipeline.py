@@ -1,20 +1,22 @@
-"""A thumbnail of each picture, then one sheet per thousand of them: submitted, and watched until all is over."""
+"""Workflows of pictures: a thumbnail of each, a sheet of them all, an album once somebody has approved the sheet."""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import UUID
 
 import httpx
 from django.conf import settings
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
+from apps.audit.record import Actor
 from apps.demo.services.cast import Cast
 from apps.jobs import services
 from apps.jobs.models import Job
-from apps.jobs.states import FINAL
+from apps.jobs.states import FINAL, JobState
+from apps.queues.models import Queue
 
 LOOK_EVERY = 0.2  # seconds
 STALLED = 600.0  # seconds without any change, after which nothing more is expected
@@ -28,92 +30,105 @@ class Stalled(Exception):
     """Nothing moves any more."""
 
 
+type Jobs = list[dict[str, Any]]
+
+
 class Door(Protocol):
     """A way in: the HTTP API, or Python."""
 
-    def batch(self, jobs: list[dict[str, Any]]) -> tuple[UUID, list[UUID]]:
-        """Submit jobs together; answers the batch and its jobs."""
+    queue: Queue
 
-    def one(self, job: dict[str, Any]) -> UUID:
-        """Submit one job."""
+    def workflow(self, name: str, jobs: Jobs) -> tuple[UUID, dict[str, UUID]]:
+        """Submit a workflow; answers its id, and those of its jobs by name."""
 
 
 class Api:
     """The HTTP API of a running site, with a token."""
 
     def __init__(self, address: str, token: str, cast: Cast) -> None:
-        base = f"{address}/api/v1/queues/{cast.queue.pk}"
+        self.queue = cast.queue
         bearer = {"Authorization": f"Bearer {token}"}
-        self.client = httpx.Client(base_url=base, headers=bearer, timeout=30, trust_env=False)
+        self.client = httpx.Client(base_url=f"{address}/api/v1", headers=bearer, timeout=30, trust_env=False)
 
-    def batch(self, jobs: list[dict[str, Any]]) -> tuple[UUID, list[UUID]]:
-        answer = self._post("/jobs/batch", {"jobs": jobs})
-        return UUID(answer["batch"]), [UUID(job["id"]) for job in answer["jobs"]]
-
-    def one(self, job: dict[str, Any]) -> UUID:
-        return UUID(self._post("/jobs", job)["id"])
-
-    def _post(self, path: str, body: dict[str, Any]) -> Any:
-        answer = self.client.post(path, json=body)
+    def workflow(self, name: str, jobs: Jobs) -> tuple[UUID, dict[str, UUID]]:
+        answer = self.client.post(f"/projects/{self.queue.project_id}/workflows", json={"name": name, "jobs": jobs})
         if not answer.is_success:
             raise Refused(f"POST {answer.url.path} answered {answer.status_code}: {answer.text[:2000]}")
-        return answer.json()
+        made = answer.json()
+        return UUID(made["workflow"]), {job["name"]: UUID(job["id"]) for job in made["jobs"]}
 
 
 class Python:
     """apps.jobs.services, in this process."""
 
     def __init__(self, cast: Cast) -> None:
-        self.queue, self.submitter = cast.queue, cast.member.pk
+        self.queue, self.member = cast.queue, cast.member
 
-    def batch(self, jobs: list[dict[str, Any]]) -> tuple[UUID, list[UUID]]:
-        done = services.submit_batch(queue=self.queue, jobs=jobs, submitted_by=self.submitter)
-        return done.batch.pk, [job.job_id for job in done.jobs]
+    def workflow(self, name: str, jobs: Jobs) -> tuple[UUID, dict[str, UUID]]:
+        made = services.submit_workflow(project=self.queue.project, name=name, jobs=jobs, submitted_by=self.member.pk)
+        return made.workflow.pk, {job.name: job.placed.job_id for job in made.jobs}
 
-    def one(self, job: dict[str, Any]) -> UUID:
-        return services.submit(queue=self.queue, submitted_by=self.submitter, **job).pk
+    def approve(self, pipeline: "Pipeline") -> None:
+        """Give the word that its jobs wait for."""
+        actor = Actor(name=self.member.email, user_id=self.member.pk)
+        for job_id in pipeline.jobs_that(state=JobState.AWAITING_APPROVAL):
+            services.approve(job_id=job_id, actor=actor, note="The demo has looked at it.")
 
 
 @dataclass
 class Pipeline:
-    batches: list[UUID] = field(default_factory=list)
-    sheets: list[UUID] = field(default_factory=list)
+    workflows: list[UUID] = field(default_factory=list)
+    shown: dict[str, list[UUID]] = field(default_factory=dict)  # jobs that somebody will want to see, by what they make
     jobs: int = 0
 
     def states(self) -> Counter[str]:
         """How many of its jobs are in each state."""
-        found: Counter[str] = Counter()
-        for mine in ({"batch_id__in": self.batches}, {"id__in": self.sheets}):
-            counted = Job.objects.filter(**mine).order_by().values_list("state").annotate(Count("id"))
-            found.update(dict(counted))
-        return found
+        counted = self._jobs().order_by().values_list("state").annotate(Count("id"))
+        return Counter(dict(counted))
+
+    def jobs_that(self, **fit: Any) -> list[UUID]:
+        return list(self._jobs().filter(**fit).values_list("id", flat=True))
+
+    def _jobs(self) -> QuerySet[Job]:
+        return Job.objects.filter(workflow_id__in=self.workflows)
 
 
 def submit(door: Door, pictures: Sequence[str]) -> Pipeline:
-    """Submit it all; a sheet waits for its thumbnails however they end."""
-    pipeline, size = Pipeline(), min(settings.BATCH_MAX, settings.DEPENDENCIES_MAX, 1000)
+    """Submit it all: for as many pictures as one call takes, thumbnails, a sheet of them however they end, an album."""
+    pipeline, size = Pipeline(), min(settings.BATCH_MAX - 2, settings.DEPENDENCIES_MAX)
     for start in range(0, len(pictures), size):
         part = pictures[start : start + size]
-        batch, jobs = door.batch([{"type": "image.thumbnail", "payload": {"picture": name}} for name in part])
-        sheet = {
-            "type": "image.contact_sheet",
-            "payload": {"batch": str(batch)},
-            "depends_on": [str(job) for job in jobs],
-            "on_parent_failure": "run",
-        }
-        pipeline.batches.append(batch)
-        pipeline.sheets.append(door.one(sheet))
-        pipeline.jobs += len(jobs) + 1
+        jobs = _pictures(door.queue.name, part)
+        _begin(door, pipeline, f"{len(part)} pictures", jobs, {"contact sheet": "sheet", "album": "publish"})
     return pipeline
 
 
-def watch(pipeline: Pipeline, seen: Callable[[Counter[str]], None]) -> Counter[str]:
-    """Look until every job has ended; `seen` is told at each look, and may raise to end the watch."""
+def _pictures(queue: str, names: Sequence[str]) -> Jobs:
+    steps: Jobs = [
+        {"name": f"thumbnail {number}", "type": "image.thumbnail", "payload": {"picture": name}}
+        for number, name in enumerate(names, 1)
+    ]
+    sheet = {"name": "sheet", "type": "image.contact_sheet", "on_parent_failure": "run"}
+    publish = {"name": "publish", "type": "image.publish", "requires_approval": True, "depends_on": ["sheet"]}
+    steps += [{**sheet, "depends_on": [step["name"] for step in steps]}, publish]
+    return [{"queue": queue, **step} for step in steps]
+
+
+def _begin(door: Door, pipeline: Pipeline, name: str, jobs: Jobs, shown: dict[str, str]) -> None:
+    workflow, ids = door.workflow(name, jobs)
+    pipeline.workflows.append(workflow)
+    pipeline.jobs += len(jobs)
+    for what, step in shown.items():
+        pipeline.shown.setdefault(what, []).append(ids[step])
+
+
+def watch(pipeline: Pipeline, seen: Callable[[Counter[str]], None], *, over: Set[str] = FINAL) -> Counter[str]:
+    """Look until every job is in one of these states; `seen` is told at each look, and may raise to end the watch."""
     last, since = Counter[str](), time.monotonic()
     while True:
         states = pipeline.states()
         seen(states)
-        if sum(states[state] for state in FINAL) == pipeline.jobs:
+        if sum(states[state] for state in over) == pipeline.jobs:
             return states
         if states != last:
             last, since = states, time.monotonic()

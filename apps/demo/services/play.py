@@ -1,6 +1,7 @@
 """The demo, whole: people, pictures, processes, jobs."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -15,12 +16,14 @@ from apps.demo.services.cast import Cast
 from apps.demo.services.children import Children, children, free_port
 from apps.demo.services.pictures import paint
 from apps.demo.services.pipeline import Api, Door, Pipeline, Python, submit, watch
+from apps.jobs.states import FINAL, JobState
 
 SAMPLES = 48
 SLOTS = 4
 UP_WITHIN = 60.0  # seconds
 
 type Counted = dict[str, float]
+type Asked = Callable[[Pipeline], None]
 
 
 class NoPictures(Exception):
@@ -28,11 +31,12 @@ class NoPictures(Exception):
 
 
 def once(folder: Path | None, console: Console) -> Counted:
-    """Run the pipeline with a worker of its own and answer how it went."""
+    """Run the pipeline with a worker of its own, approve what it asks about, and answer how it went."""
     cast, pictures = _prepare(folder)
     with children() as started:
         _start_worker(started, cast, name="demo-once")
-        _, counted = _run(Python(cast), pictures, started, console)
+        door = Python(cast)
+        _, counted = _run(door, pictures, started, console, asked=door.approve)
     return counted
 
 
@@ -101,26 +105,29 @@ def _wait_for(address: str, started: Children) -> None:
                 return
 
 
-def _run(door: Door, pictures: list[str], started: Children, console: Console) -> tuple[Pipeline, Counted]:
+def _run(
+    door: Door, pictures: list[str], started: Children, console: Console, *, asked: Asked | None = None
+) -> tuple[Pipeline, Counted]:
+    """Submit and watch. What waits for somebody's word is `asked` about; without anybody to ask, it is left waiting."""
     began = time.monotonic()
     pipeline = submit(door, pictures)
     with show.bar(console, pipeline.jobs) as seen:
-        states = watch(pipeline, _both(seen, started))
+
+        def look(states: Counter[str]) -> None:
+            seen(states)
+            started.check()
+            if asked and states[JobState.AWAITING_APPROVAL]:
+                asked(pipeline)
+
+        states = watch(pipeline, look, over=FINAL if asked else {*FINAL, JobState.AWAITING_APPROVAL})
     counted: Counted = {
         "jobs": pipeline.jobs,
         "completed": states["completed"],
         "dead_letter": states["dead_letter"],
+        "awaiting_approval": states["awaiting_approval"],
         "seconds": round(time.monotonic() - began, 3),
     }
     return pipeline, counted
-
-
-def _both(seen: Callable[..., None], started: Children) -> Callable[..., None]:
-    def look(states: object) -> None:
-        seen(states)
-        started.check()
-
-    return look
 
 
 def refusals() -> tuple[type[Exception], ...]:

@@ -12,7 +12,15 @@ from apps.demo.services.cast import PASSWORD, Cast
 from apps.demo.services.pipeline import Pipeline
 from apps.jobs.states import FINAL, JobState
 
-SAID = (JobState.COMPLETED, JobState.RUNNING, JobState.QUEUED, JobState.BLOCKED, JobState.DEAD_LETTER)
+ASKS = {"album": "   (approve it there: it waits for your word)"}
+SAID = (
+    JobState.COMPLETED,
+    JobState.RUNNING,
+    JobState.QUEUED,
+    JobState.BLOCKED,
+    JobState.AWAITING_APPROVAL,
+    JobState.DEAD_LETTER,
+)
 
 
 @contextmanager
@@ -39,7 +47,8 @@ def bar(console: Console, jobs: int) -> Iterator[Callable[[Counter[str]], None]]
 def outcome(counted: dict[str, float]) -> str:
     """One sentence."""
     failed = f", {counted['dead_letter']} ended as dead letters" if counted["dead_letter"] else ""
-    return f"{counted['completed']} of {counted['jobs']} jobs completed{failed} in {counted['seconds']:.1f} s."
+    asks = f", {counted['awaiting_approval']} waits for your word" if counted["awaiting_approval"] else ""
+    return f"{counted['completed']} of {counted['jobs']} jobs completed{failed}{asks} in {counted['seconds']:.1f} s."
 
 
 def doors(console: Console, *, address: str, token: str, cast: Cast, pipeline: Pipeline) -> None:
@@ -50,6 +59,9 @@ def doors(console: Console, *, address: str, token: str, cast: Cast, pipeline: P
         say(f"  {'log in as' if role == 'owner' else '':<14} {email:<20} {role}")
     say(f"  {'password':<14} {PASSWORD}")
     say(f"  {'API token':<14} {token}   (submit and read, for a day)")
-    for sheet in pipeline.sheets:
-        say(f"  {'contact sheet':<14} {address}/jobs/{sheet}")
+    for workflow in pipeline.workflows:
+        say(f"  {'workflow':<14} {address}/workflows/{workflow}")
+    for what, jobs in pipeline.shown.items():
+        for job in jobs:
+            say(f"  {what:<14} {address}/jobs/{job}{ASKS.get(what, '')}")
     say("\nCtrl-C ends it.")

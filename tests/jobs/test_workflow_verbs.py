@@ -6,6 +6,7 @@ from apps.audit.models import Entry
 from apps.errors import IllegalMove
 from apps.jobs import services
 from apps.jobs.models import Workflow
+from apps.jobs.selectors.why import why_waiting
 from tests.acts import enqueue, finish, make_due, take, take_one
 from tests.factories import QueueFactory
 from tests.jobs.looks import ANN, come_round, let_lapse, look, reap_all, reason, run, state
@@ -119,13 +120,19 @@ def test_what_runs_goes_on_to_its_end_and_wakes_nobody_until_it_is_resumed(queue
 
 
 @pytest.mark.parametrize(
-    ("outcome", "goes_on"), [("retryable_error", "retry_wait"), ("snoozed", "scheduled"), ("released", "queued")]
+    ("outcome", "goes_on"),
+    [
+        ("retryable_error", "retry_wait"),
+        ("snoozed", "scheduled"),
+        ("released", "queued"),
+        ("needs_approval", "awaiting_approval"),
+    ],
 )
 def test_what_runs_and_must_run_again_waits_for_the_resume(queue, session, outcome, goes_on):
     film = begin(queue, PAIR)
     taken = take_one(session, queue)
     act("pause", film)
-    finish(session, taken, outcome=outcome, delay_ms=3_600_000 if goes_on != "queued" else None)
+    finish(session, taken, outcome=outcome, delay_ms=3_600_000 if goes_on in ("retry_wait", "scheduled") else None)
     assert (state(taken.job_id), look(taken.job_id).resume_state) == ("paused", goes_on)
     act("resume", film)
     assert (state(taken.job_id), look(taken.job_id).resume_state) == (goes_on, None)
@@ -172,6 +179,14 @@ def test_a_pause_of_what_is_paused_keeps_its_time_and_a_resume_of_what_is_not_is
     first = again(film).paused_at
     act("pause", film)
     assert again(film).paused_at == first
+
+
+def test_a_job_of_a_paused_workflow_says_who_held_that_and_why(queue):
+    film = begin(queue, PAIR)
+    act("pause", film, reason="the customer asked")
+    waiting = why_waiting(look(step(film, "a")))
+    assert waiting is not None
+    assert (waiting.gates[0].by, "the customer asked" in waiting.says) == (ANN.name, True)
 
 
 # Retry.

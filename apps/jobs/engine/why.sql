@@ -5,7 +5,7 @@ WITH RECURSIVE mine AS MATERIALIZED (
     SELECT
         job.id, job.queue_id, job.type, job.state, job.resume_state, job.run_at, job.rank, job.attempt, job.max_attempts,
         job.pending, job.requires_approval AND job.approval IS NULL AS requires_approval, job.required_worker, job.concurrency_key, job.key_full,
-        job.created_at, (job.approval ->> 'asked_at')::timestamptz AS asked_at, queue.paused_at, queue.paused_until, queue.paused_by, queue.pause_reason, queue.max_concurrency, queue.max_per_key,
+        job.workflow_id, job.created_at, (job.approval ->> 'asked_at')::timestamptz AS asked_at, queue.paused_at, queue.paused_until, queue.paused_by, queue.pause_reason, queue.max_concurrency, queue.max_per_key,
         queue.rate_per_second AS rate, queue.project_id, project.organization_id, clock_timestamp() AS now,
         coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst
     FROM jobs_job_live AS job
@@ -39,7 +39,9 @@ parents AS (
 hold AS (
     SELECT entry.actor, entry.at, entry.after ->> 'reason' AS said
     FROM mine
-    INNER JOIN audit_entry AS entry ON entry.target_id = mine.id::text AND entry.action = 'job.pause'
+    INNER JOIN audit_entry AS entry
+        ON entry.target_id = ANY(ARRAY[mine.id::text, mine.workflow_id::text])
+        AND entry.action IN ('job.pause', 'workflow.pause')
     WHERE mine.state = 'paused'
     ORDER BY entry.id DESC
     LIMIT 1

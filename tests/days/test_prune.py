@@ -18,10 +18,11 @@ from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.engine.enqueue import enqueue as enqueue_many
 from apps.jobs.engine.partition import ATTEMPT, JOB
 from apps.jobs.engine.prune import prune, prune_dead, prune_sessions
-from apps.jobs.models import Attempt, Batch, Dependency, Job, Progress
+from apps.jobs.models import Attempt, Batch, Dependency, Job, Progress, Publication, Step, Workflow
 from apps.workers.models import Session
 from tests.acts import enqueue, finish, let_days_pass, let_events_age, take, take_one
 from tests.factories import QueueFactory, SessionFactory
+from tests.jobs.workflows import begin
 
 pytestmark = pytest.mark.usefixtures("own_database")
 LONG_AGO = settings.RETENTION_JOBS_DAYS + 1
@@ -181,6 +182,18 @@ def test_empty_batches_of_long_ago_are_forgotten(queue, session):
     prune()
     assert [batch.pk for batch in Batch.objects.all()] == [used.pk]
     assert empty.pk != used.pk
+
+
+def test_empty_workflows_of_long_ago_are_forgotten_with_their_names_and_what_they_published(queue):
+    used = begin(queue, {"a": []})
+    empty = Workflow.objects.create(project=queue.project)
+    Step.objects.create(workflow_id=empty.pk, name="a", job_id=uuid4())
+    Publication.objects.create(workflow_id=empty.pk, key="k", job_id=uuid4())
+    Workflow.objects.update(created_at=timezone.now() - timedelta(days=LONG_AGO))
+    prune()
+    assert [one.pk for one in Workflow.objects.all()] == [used.pk]
+    assert [one.workflow_id for one in Step.objects.all()] == [used.pk]
+    assert not Publication.objects.exists()
 
 
 def test_idempotency_keys_live_for_a_day(own_database):

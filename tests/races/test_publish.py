@@ -1,5 +1,7 @@
 """Stages of one workflow publish at the same time: each thing once, and never two that wait for each other."""
 
+from hashlib import sha256
+
 import pytest
 
 from apps.jobs import services
@@ -76,6 +78,19 @@ def test_many_stages_that_publish_the_same_in_every_order_never_deadlock(queue):
         )
     )
     assert sorted(job.payload["n"] for job in published()) == list(range(12))
+
+
+def test_keys_are_taken_in_one_order_whatever_the_order_of_publishing(queue, session):
+    film = begin(queue, {"a": [], "b": [], "c": []})
+    first, second, third = take(session, queue, limit=3)
+    low, high = sorted((1, 2), key=lambda number: sha256(b'after\0{"n": %d}' % number).hexdigest())
+    both = (new(queue, high), new(queue, low))
+    with meanwhile(lambda: finish(session, second, follow=both, workflow_id=film.pk)) as published_both:
+        finish(session, first, follow=(new(queue, low),), workflow_id=film.pk)
+        published_both.meet()
+        finish(session, third, follow=(new(queue, high),), workflow_id=film.pk)  # the second does not hold it yet
+    assert published_both.exception() is None
+    assert len(published()) == 2
 
 
 def test_a_stage_that_is_reaped_while_it_reports_publishes_once_or_not_at_all(queue, session):

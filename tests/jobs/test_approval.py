@@ -13,7 +13,7 @@ from apps.jobs.engine.pause import pause
 from apps.jobs.selectors.why import why_waiting
 from tests.acts import enqueue, finish, pass_deadline, take, take_one
 from tests.factories import SessionFactory
-from tests.jobs.looks import ANN, come_round, ledger, look, reason, row, run, state, told, told_of
+from tests.jobs.looks import ANN, come_round, ledger, look, order, reason, row, run, state, told, told_of
 
 ASKING = {"outcome": "needs_approval", "error_class": "NeedsApproval", "error_message": "Please look."}
 
@@ -76,7 +76,7 @@ def test_approval_keeps_the_place_a_job_has_waited_for(queue, session):
     early = enqueue(queue, requires_approval=True)
     late = enqueue(queue)
     approve(early)
-    assert [one.job_id for one in take(session, queue)] == [early, late]
+    assert order(session, queue) == [early, late]
 
 
 def test_a_job_with_a_key_is_let_through_by_its_keys_gate(queue, session):

@@ -13,7 +13,7 @@ from apps.jobs.engine.admit import admit
 from apps.jobs.models import Dependency
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import ProjectFactory, QueueFactory
-from tests.jobs.looks import ANN, come_round, fail_for_good, look, reason, row, state, told
+from tests.jobs.looks import ANN, come_round, fail_for_good, look, order, reason, row, state, told
 
 
 def wait_for(job_id, *parents):
@@ -114,7 +114,7 @@ def test_it_keeps_its_place_in_line(queue, session):
     later = enqueue(queue)
     wait_for(job_id, parent)
     wait_for(job_id)
-    assert [one.job_id for one in take(session, queue)] == [parent, job_id, later]
+    assert order(session, queue) == [parent, job_id, later]
 
 
 def test_a_job_with_a_key_comes_back_through_its_keys_gate(queue, session):

@@ -8,8 +8,7 @@ from apps.jobs import services
 from apps.jobs.models import Workflow
 from apps.jobs.selectors.why import why_waiting
 from tests.acts import enqueue, finish, make_due, take, take_one
-from tests.factories import QueueFactory
-from tests.jobs.looks import ANN, come_round, let_lapse, look, reap_all, reason, run, state
+from tests.jobs.looks import ANN, come_round, let_lapse, look, reap_all, reason, state
 from tests.jobs.schedules import said
 from tests.jobs.workflows import again, begin, standing, states, step, work
 
@@ -247,61 +246,3 @@ def test_a_dead_letter_of_a_cancelled_workflow_is_not_replayed_alone_or_in_bulk(
         services.replay(job_id=step(film, "a"), actor=ANN)
     done = services.replay_queue(queue=queue, actor=ANN)
     assert (done.replayed, done.skipped) == (0, [step(film, "a")])
-
-
-# Order.
-
-
-def test_a_priority_is_that_of_every_job_that_waits(queue, session):
-    film = begin(queue)
-    taken = take_one(session, queue)
-    act("priority", film)
-    assert [look(step(film, name)).priority for name in ("voice", "compositing", "script")] == [3, 3, 0]
-    assert (taken.job_id, again(film).priority) == (step(film, "script"), 3)
-
-
-def test_run_next_puts_the_whole_before_all_others_in_its_own_order(queue, session):
-    enqueue(queue, priority=1000)
-    film = begin(queue, {"a": [], "b": [], "c": ["a"], "d": []})
-    services.reschedule(job_id=step(film, "d"), actor=ANN, delay_seconds=3600)
-    act("run_next", film)
-    assert work(session, queue) == ["a", "b", "c", "d", "?"]
-
-
-@pytest.mark.parametrize(
-    ("to", "expected"),
-    [("top", "abwxyz"), ("up", "wabxyz"), ("down", "wxyzab"), ("bottom", "wxyzab")],
-)
-@pytest.mark.parametrize("room", [1, 1000])
-def test_a_move_takes_the_group_past_others_and_closes_its_ranks(queue, session, to, expected, room):
-    """In line: w x a y b z; ranks as close as they can be, or not."""
-    film = begin(queue, {"a": [], "b": []})
-    others = {name: enqueue(queue) for name in "wxyz"}
-    line = [others["w"], others["x"], step(film, "a"), others["y"], step(film, "b"), others["z"]]
-    for place, job_id in enumerate(line):
-        run("UPDATE jobs_job_live SET rank = %s WHERE id = %s", [10**15 + room * place, job_id])
-    services.move_workflow(workflow=film, actor=ANN, to=to)
-    named = {job_id: name for name, job_id in others.items()} | {step(film, name): name for name in "ab"}
-    order = []
-    while taken := take(session, queue, limit=1):
-        finish(session, *taken)
-        order.append(named[taken[0].job_id])
-    assert "".join(order) == expected
-
-
-def test_a_move_happens_in_each_line_by_itself(queue, session):
-    other = QueueFactory.create(project=queue.project)
-    ahead = [enqueue(queue), enqueue(other)]
-    jobs = [{"name": name, "queue": place.name, "type": "ping"} for name, place in (("a", queue), ("b", other))]
-    film = services.submit_workflow(project=queue.project, jobs=jobs).workflow
-    act("move", film)
-    for place, name, before in ((queue, "a", ahead[0]), (other, "b", ahead[1])):
-        assert [take(session, place, limit=1)[0].job_id for _ in range(2)] == [step(film, name), before]
-
-
-@pytest.mark.parametrize("verb", ["move", "run_next"])
-def test_what_waits_for_nothing_has_no_place(queue, session, verb):
-    film = begin(queue, PAIR)
-    work(session, queue)
-    with pytest.raises(IllegalMove):
-        act(verb, film)

@@ -3,6 +3,8 @@
 from django.urls import reverse
 
 from apps.accounts.models import Role
+from apps.audit.record import Actor
+from apps.jobs import services
 from apps.jobs.selectors import find
 from tests import acts
 from tests.pages.looks import text_of
@@ -59,3 +61,13 @@ def test_deciding_twice_is_said_and_changes_nothing(member, queue):
     post(member, "approve", job_id)
     assert "this one is queued" in text_of(post(member, "reject", job_id))
     assert find(job_id).state == "queued"
+
+
+def test_the_strip_of_time_says_that_it_waits_for_a_person_and_later_that_it_did(member, queue, session):
+    job_id = acts.enqueue(queue, requires_approval=True)
+    assert "Waits for approval" in text_of(member.get(f"/jobs/{job_id}"))
+    services.approve(job_id=job_id, actor=Actor(name="ann@example.com"))
+    acts.take(session, queue)
+    later = text_of(member.get(f"/jobs/{job_id}"))
+    assert "Waited for approval" in later
+    assert "Waits for approval" not in later

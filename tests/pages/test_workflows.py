@@ -2,7 +2,7 @@
 
 from django.urls import reverse
 
-from apps.dashboard.selectors import workflows as reads
+from apps.dashboard.selectors import graph
 from apps.jobs import services
 from apps.jobs.selectors.workflows import steps
 from apps.jobs.states import FINAL
@@ -64,10 +64,27 @@ def test_results_are_hidden_from_a_role_too_low(viewer, member, queue, session):
 
 
 def test_one_too_large_to_draw_is_listed(viewer, queue, monkeypatch):
-    monkeypatch.setattr(reads, "DRAWN", 3)
+    monkeypatch.setattr(graph, "DRAWN", 3)
     film = begin(queue)
     assert "Too large to draw" in text_of(viewer.get(f"/workflows/{film.pk}"))
-    assert reads.drawing(steps(film)[0], ended=FINAL) is None
+    assert graph.drawing(steps(film)[0], ended=FINAL) is None
+
+
+def test_steps_that_are_alike_and_hang_alike_are_one_pile(viewer, queue, session):
+    names = [f"n{number}" for number in range(9)]
+    film = begin(queue, {"first": [], **dict.fromkeys(names, ["first"]), "last": names})
+    work(session, queue, fail=["n4"])
+    drawn = graph.drawing(steps(film)[0], ended=FINAL)
+    assert drawn is not None
+    assert [(len(box.steps), box.step.state) for box in drawn.boxes] == [
+        (1, "completed"),
+        (9, "dead_letter"),
+        (1, "cancelled"),
+    ]
+    assert len(drawn.ties) == 2
+    page = text_of(viewer.get(f"/workflows/{film.pk}"))
+    assert "9 × " in page
+    assert "1 dead letter, 8 completed" in page
 
 
 def test_what_a_tenant_calls_things_is_shown_as_text(viewer, queue):

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.dateparse import parse_datetime
 from django.utils.timezone import now
 
 from apps.jobs.models import Attempt, Job
 from apps.jobs.states import JobState
 
 WIDTH = 1000.0  # of the strip, in its own units
+PARENTS = "Waited for its parents"
 LEAST = 6.0  # what is too short to see is drawn this wide
 
 
@@ -31,7 +33,7 @@ class Stretch:
 
 def timeline(job: Job, attempts: Sequence[Attempt], *, is_child: bool = False) -> list[Stretch]:
     """Alternating waits and runs from submission until the end, or until now."""
-    held = "Waited for its parents" if is_child else "Not due yet"
+    held = PARENTS if is_child else "Not due yet"
     stretches: list[Stretch] = []
     moment = job.created_at
     for attempt in sorted(attempts, key=lambda row: row.fence):
@@ -48,15 +50,21 @@ def timeline(job: Job, attempts: Sequence[Attempt], *, is_child: bool = False) -
 
 
 def _wait(job: Job, start: datetime, end: datetime, held: str) -> list[Stretch]:
-    """A wait may have two parts: until it was due, and for a worker."""
-    if end <= start:
-        return []
+    """A wait may have parts: until somebody decided, until it was due, and for a worker."""
+    parts = []
+    decided = parse_datetime((job.approval or {}).get("at") or "")
+    if decided and start < decided < end:
+        parents = f"{held} and for approval" if held == PARENTS else "Waited for approval"
+        parts.append(Stretch("delay", parents, start, decided))
+        start, held = decided, "Not due yet"
     if start < job.run_at < end:
-        return [
-            Stretch("delay", held, start, job.run_at),
-            Stretch("wait", "Waited for a worker", job.run_at, end),
-        ]
-    return [Stretch("wait", "Waited", start, end)]
+        parts.append(Stretch("delay", held, start, job.run_at))
+        start = job.run_at
+    if job.state == JobState.AWAITING_APPROVAL and (decided is None or decided < start):
+        label = "Waits for approval"
+    else:
+        label = "Waited for a worker" if parts else "Waited"
+    return [*parts, Stretch("wait", label, start, end)] if start < end else parts
 
 
 def _placed(stretches: list[Stretch]) -> list[Stretch]:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.accounts.models import Role
 from apps.dashboard.selectors import workflows as reads
+from apps.dashboard.selectors.graph import drawing
 from apps.dashboard.views.order import number, place, reason
 from apps.dashboard.views.shell import Request, actor, as_uuid, attempted, back, choose, page, part, show
 from apps.jobs import services
@@ -55,7 +56,7 @@ def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
         over=stand.state in OVER,
         steps=[(step, _said(answers.get(step.id))) for step in shown],
         more=more,
-        drawing=reads.drawing(shown, ended=FINAL),
+        drawing=drawing(shown, ended=FINAL),
     )
 
 

@@ -151,35 +151,35 @@ def _collided(jobs: Sequence[NewJob], placed: dict[UUID, Enqueued]) -> list[NewJ
 
 def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
     """Turn jobs into columns; a column that is empty for all is sent as NULL."""
-
-    def column(values: list[object]) -> list[object] | None:
-        return values if any(value is not None for value in values) else None
-
     return {
         "ids": " ".join([job.id.hex for job in jobs]),
         "queue_ids": " ".join([job.queue_id.hex for job in jobs]),
         "types": [job.type for job in jobs],
         "payloads": SEPARATOR.join([job.payload for job in jobs]),
-        "priorities": column([job.priority for job in jobs]),
-        "run_ats": column([job.run_at for job in jobs]),
-        "delays_ms": column([job.delay_ms for job in jobs]),
-        "timeouts_ms": column([job.timeout_ms for job in jobs]),
-        "policies": column([job.retry_policy_id for job in jobs]),
-        "max_attempts": column([job.max_attempts for job in jobs]),
-        "max_losses": column([job.max_losses for job in jobs]),
-        "max_snoozes": column([job.max_snoozes for job in jobs]),
-        "pendings": column([ties.pending(job) for job in jobs]),
-        "on_failures": column([job.on_parent_failure for job in jobs]),
-        "unique_keys": column([job.unique_key for job in jobs]),
-        "concurrency_keys": column([job.concurrency_key for job in jobs]),
-        "labels": column([job.labels for job in jobs]),
-        "approvals": column([job.requires_approval or None for job in jobs]),
-        "schedules": column([job.schedule_id for job in jobs]),
-        "workflows": column([job.workflow_id for job in jobs]),
+        "priorities": _column([job.priority for job in jobs]),
+        "run_ats": _column([job.run_at for job in jobs]),
+        "delays_ms": _column([job.delay_ms for job in jobs]),
+        "timeouts_ms": _column([job.timeout_ms for job in jobs]),
+        "policies": _column([job.retry_policy_id for job in jobs]),
+        "max_attempts": _column([job.max_attempts for job in jobs]),
+        "max_losses": _column([job.max_losses for job in jobs]),
+        "max_snoozes": _column([job.max_snoozes for job in jobs]),
+        "pendings": _column([ties.pending(job) for job in jobs]),
+        "on_failures": _column([job.on_parent_failure for job in jobs]),
+        "unique_keys": _column([job.unique_key for job in jobs]),
+        "concurrency_keys": _column([job.concurrency_key for job in jobs]),
+        "labels": _column([job.labels for job in jobs]),
+        "approvals": _column([job.requires_approval or None for job in jobs]),
+        "schedules": _column([job.schedule_id for job in jobs]),
+        "workflows": _column([job.workflow_id for job in jobs]),
         "dependents": _dependents(jobs),
         "snoozes": SNOOZES,
         "default_attempts": _default_attempts(),
     }
+
+
+def _column(values: list[object]) -> list[object] | None:
+    return values if any(value is not None for value in values) else None
 
 
 def _dependents(jobs: Sequence[NewJob]) -> list[bool] | None:

@@ -65,7 +65,7 @@ def test_the_graph_is_laid_out_in_layers(api, place):
         "script": (0, 0),
         "voice": (1, 0),
         "images": (1, 1),
-        "video": (2, 0),
+        "video": (2, 1),
         "compositing": (3, 0),
     }
     assert sorted((one["parent"], one["child"]) for one in seen["edges"]) == sorted(

@@ -140,8 +140,10 @@ def plan(shown: Sequence[ListedStep]) -> Plan:
     places: dict[UUID, tuple[int, int]] = {}
     for number, layer in enumerate(layers):
         level = {one: _level([places[parent][1] for parent in parents[one]]) for one in layer}
-        for column, one in enumerate(sorted(layer, key=lambda one: (level[one], one))):
-            places[one] = number, column
+        free = 0  # from here on
+        for one in sorted(layer, key=lambda one: (level[one], one)):
+            column = max(free, round(level[one]))
+            places[one], free = (number, column), column + 1
     return Plan(places, edges)
 
 

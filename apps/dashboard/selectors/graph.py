@@ -102,15 +102,29 @@ def _piles(steps: Sequence[ListedStep], laid: Plan) -> list[list[ListedStep]]:
 
 
 def _boxes(piles: Sequence[list[ListedStep]], laid: Plan) -> list[Box]:
-    """Each in the column of its layer, as high as its first step stands among the others."""
-    filled: Counter[int] = Counter()
+    """Each in the column of its layer, level with what it waits for where that is free."""
+    parents: dict[UUID, list[UUID]] = defaultdict(list)
+    for parent, child in laid.edges:
+        parents[child].append(parent)
+    layers: dict[int, list[list[ListedStep]]] = defaultdict(list)
+    for pile in piles:
+        layers[laid.places[pile[0].id][0]].append(pile)
+    rows: dict[UUID, int] = {}
     boxes = []
-    for pile in sorted(piles, key=lambda pile: laid.places[pile[0].id]):
-        layer, _ = laid.places[pile[0].id]
-        y = EDGE + filled[layer] * DOWN
-        filled[layer] += 1
-        boxes.append(Box(pile, EDGE + layer * RIGHT, y, y + HIGH // 2))
+    for layer in sorted(layers):
+        level = [_level([rows[parent] for parent in parents[pile[0].id] if parent in rows]) for pile in layers[layer]]
+        free = 0  # from here on
+        for pile, row in sorted(zip(layers[layer], level, strict=True), key=lambda one: one[1]):
+            place = max(free, round(row))
+            free = place + 1
+            rows |= dict.fromkeys((step.id for step in pile), place)
+            y = EDGE + place * DOWN
+            boxes.append(Box(pile, EDGE + layer * RIGHT, y, y + HIGH // 2))
     return boxes
+
+
+def _level(rows: Sequence[int]) -> float:
+    return sum(rows) / len(rows) if rows else 0.0
 
 
 def _curve(parent: Box, child: Box) -> str:

@@ -173,8 +173,7 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "schedules": _column([job.schedule_id for job in jobs]),
         "workflows": _column([job.workflow_id for job in jobs]),
         "dependents": _dependents(jobs),
-        "snoozes": SNOOZES,
-        "default_attempts": _default_attempts(),
+        **_defaults(),
     }
 
 
@@ -207,11 +206,11 @@ def _values(job: NewJob) -> dict[str, object]:
         "approval": job.requires_approval,
         "schedule_id": job.schedule_id,
         "workflow_id": job.workflow_id,
-        "snoozes": SNOOZES if job.max_snoozes is None else job.max_snoozes,
-        "default_attempts": _default_attempts(),
+        **_defaults(),
+        **({} if job.max_snoozes is None else {"snoozes": job.max_snoozes}),
     }
 
 
-def _default_attempts() -> int:
+def _defaults() -> dict[str, object]:
     intervals = settings.JOB_RETRY_INTERVALS
-    return len(intervals) + 1 if intervals else 5
+    return {"snoozes": SNOOZES, "default_attempts": len(intervals) + 1 if intervals else 5}

@@ -14,6 +14,7 @@ Refusal                          400
 │   ├── IdempotencyMismatch
 │   ├── IdempotencyInFlight
 │   ├── InUse
+│   ├── WorkerUnavailable
 │   ├── CursorTooOld
 │   └── CursorAhead
 ├── Gone                         410
@@ -135,6 +136,17 @@ class InUse(Conflict):
     """Something else still uses this."""
 
     code = "in_use"
+
+
+class WorkerUnavailable(Conflict):
+    """This worker takes no work now: it is silent, drains, is reserved, or cannot do it."""
+
+    code = "worker_unavailable"
+
+    @classmethod
+    def at(cls, pointer: str, detail: str) -> "WorkerUnavailable":
+        """Refuse one field that names a worker: `pointer` is a JSON pointer such as "#/required_worker"."""
+        return cls(f"{pointer}: {detail}", errors=[Fault(pointer, detail)])
 
 
 class CursorTooOld(Conflict):

@@ -2,6 +2,9 @@
 
 A job with a concurrency key that comes into the line must come flagged: only admit.sql lets it through.
 
+A live job waits for whom aim.sql would have it wait for: looked at when the transaction commits, as a workflow and
+its jobs change in more than one statement.
+
 A change of state is an UPDATE, or a DELETE and an INSERT of the same id in one transaction (a job
 that changes its shelf): both are watched. Leaving the live shelf without arriving anywhere is
 refused when the transaction commits; dead letters and finished days may be discarded.
@@ -59,6 +62,33 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION guard_target() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    job record;
+    wanted uuid;
+BEGIN
+    SELECT live.placement, live.target, live.state,
+        CASE live.placement WHEN 'dispatch' THEN coalesce(live.required_worker, flow.required_worker, flow.assigned_worker)
+            WHEN 'job' THEN coalesce(live.required_worker, live.assigned_worker) END AS worker, reservation.id AS reservation
+    INTO job
+    FROM jobs_job_live AS live
+    LEFT JOIN jobs_workflow AS flow ON live.workflow_id = flow.id
+    LEFT JOIN workers_reservation AS reservation
+        ON flow.id = reservation.workflow_id AND reservation.state IN ('pending', 'bound')
+    WHERE live.id = NEW.id;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
+    wanted := coalesce(job.reservation, job.worker, CASE job.placement
+        WHEN 'job' THEN uuid '00000000-0000-0000-0000-000000000001'
+        WHEN 'dispatch' THEN uuid '00000000-0000-0000-0000-000000000002' END);
+    IF job.target IS DISTINCT FROM wanted THEN
+        RAISE EXCEPTION 'job % (%) waits for %, and should for %', NEW.id, job.state, job.target, wanted
+            USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE TRIGGER guard_changed AFTER UPDATE OF state ON jobs_job FOR EACH ROW
 WHEN (OLD.state IS DISTINCT FROM NEW.state AND current_setting('fencepost.guard', true) IS DISTINCT FROM 'off')
 EXECUTE FUNCTION guard_changed();
@@ -70,6 +100,11 @@ EXECUTE FUNCTION guard_gone();
 CREATE TRIGGER guard_came AFTER INSERT ON jobs_job FOR EACH ROW
 WHEN (current_setting('fencepost.guard', true) IS DISTINCT FROM 'off')
 EXECUTE FUNCTION guard_came();
+
+CREATE CONSTRAINT TRIGGER guard_target AFTER INSERT OR UPDATE ON jobs_job_live DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+WHEN ((NEW.workflow_id IS NOT NULL OR NEW.placement IS NOT NULL OR NEW.target IS NOT NULL)
+    AND current_setting('fencepost.guard', true) IS DISTINCT FROM 'off')
+EXECUTE FUNCTION guard_target();
 
 CREATE CONSTRAINT TRIGGER guard_vanished AFTER INSERT ON guard_left DEFERRABLE INITIALLY DEFERRED
 FOR EACH ROW EXECUTE FUNCTION guard_vanished();

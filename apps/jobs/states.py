@@ -137,3 +137,11 @@ class Reason(TextChoices):
 class OnParentFailure(TextChoices):
     CANCEL = "cancel"
     RUN = "run"
+
+
+class Placement(TextChoices):
+    """Where a job may run. One that names a worker keeps to it."""
+
+    ANY = "any"  # on any worker that is not reserved
+    JOB = "job"  # where it ran first, or on the worker that is required
+    DISPATCH = "dispatch"  # where its workflow goes

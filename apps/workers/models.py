@@ -45,6 +45,7 @@ class Session(models.Model):
     sample = models.JSONField(null=True)  # processor, memory, disk
     capabilities = models.JSONField(null=True)
     fenced_writes = models.BigIntegerField(default=0)  # reports that came too late
+    reservation_id = models.UUIDField(null=True)  # it runs nothing but what is reserved so
 
     class Meta:
         constraints = [

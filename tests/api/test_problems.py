@@ -62,7 +62,7 @@ def test_fields_that_do_not_exist_are_refused_by_name(api, project, queue):
     made_up = {"name": "x", "in_flight": 5, "paused_at": None}
     body = problem(api.post(f"projects/{project.pk}/queues", made_up), 400, "unknown_field")
     assert [error["pointer"] for error in body["errors"]] == ["#/in_flight", "#/paused_at"]
-    for field in ("placement", "state", "fence", "id", "queue", "submitted_by"):
+    for field in ("target", "state", "fence", "id", "queue", "submitted_by"):
         refused = api.post(f"queues/{queue.pk}/jobs", {"type": "x", field: 1})
         assert [one["pointer"] for one in problem(refused, 400, "unknown_field")["errors"]] == [f"#/{field}"]
 

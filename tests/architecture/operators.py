@@ -10,7 +10,9 @@ from apps.jobs import services
 from apps.jobs.engine import prune
 from apps.jobs.engine.admit import START, admit, admit_due
 from apps.jobs.engine.approve import approve
+from apps.jobs.engine.aim import aim
 from apps.jobs.engine.cancel import cancel
+from apps.jobs.engine.claim_aimed import claim_aimed
 from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
@@ -22,6 +24,7 @@ from apps.jobs.engine.pause_workflow import pause_workflow
 from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
 from apps.jobs.engine.reject import reject
+from apps.jobs.engine.ready import ready_aimed
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report
 from apps.jobs.engine.rerank import rerank
@@ -105,6 +108,16 @@ def _flow(queue: Any) -> None:
     assert resume_workflow(**held)
     assert move_workflow(**held, to="down")
     assert run_workflow_next(**held)
+
+
+def take_aimed(queue: Any, queues: list[UUID]) -> None:
+    """A worker takes what waits for it, and for whoever comes first."""
+    mine = NewJob(queue_id=queue.pk, type="ping", placement="job", required_worker=seeded("worker", 1))
+    enqueue([mine, NewJob(queue_id=queue.pk, type="ping", placement="job")])
+    assert aim(workflow_id=seeded("workflow", 5))
+    ready_aimed(session_id=queue.session_id, after=START[0], limit=10)
+    offers = {"ping": None, "pong": 1000}
+    assert claim_aimed(session_id=queue.session_id, queues=queues, offers=offers, limit=50).jobs
 
 
 def _trip(queue: Any) -> None:

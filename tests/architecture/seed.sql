@@ -46,6 +46,16 @@ SELECT
     (ARRAY[NULL, 'permanent_error', 'parent_failed'])[n %% 3 + 1]
 FROM generate_series(1, 30000) AS n;
 
+-- A hundred thousand jobs ahead of all others wait for one worker that is away.
+INSERT INTO jobs_job_live (
+    id, queue_id, created_at, run_at, rank, max_attempts, max_losses, max_snoozes, state, type, payload, placement, required_worker,
+    target
+)
+SELECT
+    md5('aimed' || n)::uuid, md5('queue' || (n %% 5 + 1))::uuid, now(), now(), n - 200000, 5, 3, 100, 'queued', 'ping', '{}', 'job',
+    md5('worker499')::uuid, md5('worker499')::uuid
+FROM generate_series(1, 100000) AS n;
+
 INSERT INTO jobs_attempt (id, job_id, queue_id, fence, run_at, started_at, finished_at, generation, attempt, outcome)
 SELECT
     gen_random_uuid(), md5('shelved' || n)::uuid, md5('queue' || (n %% 100 + 1))::uuid, n, now(), now(),
@@ -59,6 +69,9 @@ INSERT INTO jobs_dependency (parent_id, child_id, settled_at)
 SELECT md5('shelved' || n)::uuid, md5('shelved' || (n + 1))::uuid, now() FROM generate_series(1, 100000) AS n;
 
 INSERT INTO jobs_progress (job_id, stage, done, note, at) SELECT md5('live' || n)::uuid, '', 1, '', now() FROM generate_series(1, 50000) AS n;
+
+INSERT INTO jobs_workflow (id, project_id, name, created_at, generation, priority, dedicated)
+SELECT md5('workflow' || n)::uuid, %(project)s, '', now(), 1, 0, FALSE FROM generate_series(0, 1000) AS n;
 
 INSERT INTO jobs_batch (id, project_id, size, created_at) SELECT md5('batch' || n)::uuid, %(project)s, 1, now() FROM generate_series(0, 700) AS n;
 

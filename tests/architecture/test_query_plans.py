@@ -21,8 +21,9 @@ from apps.audit.tail.read import heads
 from apps.errors import Refusal
 from apps.jobs.engine import log, prune
 from apps.jobs.engine.cancel import cancel
-from apps.jobs.engine.claim import claim, claim_in_turn
+from apps.jobs.engine.claim import claim
 from apps.jobs.engine.claim_gated import claim_gated
+from apps.jobs.engine.claim_in_turn import claim_in_turn
 from apps.jobs.engine.depth import depth
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.fenced import fenced
@@ -44,7 +45,7 @@ from apps.workers.engine.goodbye import goodbye
 from apps.workers.engine.register import register
 from tests import databases
 from tests.architecture.allowances import MAY_SCAN, NOT_HERE
-from tests.architecture.operators import seeded, steer
+from tests.architecture.operators import seeded, steer, take_aimed
 from tests.architecture.sql_files import APPS, FILES, explain, explain_generic, name_of, nodes
 from tests.factories import ProjectFactory, QueueFactory
 
@@ -128,6 +129,7 @@ def _live(queue: Any) -> None:
     ).jobs
     assert len(queue.claims) == 50
     claim_in_turn(session_id=queue.session_id, queues=queues, offers={"ping": None}, limit=0)
+    take_aimed(queue, queues)
 
 
 def _limit(queue: Any) -> None:
@@ -141,7 +143,7 @@ def _limit(queue: Any) -> None:
             [limited],
         )
     assert open_gates() == (limited, True)
-    assert [one.queue_id for one in gates(queues=[limited], types=["ping"])] == [limited]
+    assert [one.queue_id for one in gates(queues=[limited], types=["ping"], session_id=None)] == [limited]
     passed = claim_gated(session_id=queue.session_id, queue_id=limited, offers={"ping": None}, limit=50)
     assert len(passed.jobs) == 2
     assert reconcile() == (limited, [])
@@ -247,9 +249,11 @@ def test_why_a_job_waits_reads_no_jobs_but_those_it_counts(plans):
 
 
 def test_the_claim_walks_each_lane_in_order(plans):
-    for plan in plans["jobs/engine/claim.sql"]:
-        lanes = [node for node in nodes(plan) if node.get("Index Name") == "jobs_job_live_lane"]
-        assert lanes
+    for plan in plans["jobs/engine/claim.sql"] + plans["jobs/engine/claim_aimed.sql"]:
+        lanes = [
+            node for node in nodes(plan) if node.get("Index Name") in ("jobs_job_live_lane", "jobs_job_live_aimed")
+        ]
+        assert len(lanes) > 1
         assert {node["Scan Direction"] for node in lanes} == {"Forward"}
         assert all(_stops_early(node) for node in lanes)
 

@@ -41,10 +41,10 @@ def test_one_job_tries_and_the_others_wait_for_it(queue, session):
     look()
     enqueue(queue), enqueue(queue)
     cool(queue)
-    assert len(gates(queues=[queue.pk], types=list(OFFERS))) == 1
+    assert len(gates(queues=[queue.pk], types=list(OFFERS), session_id=None)) == 1
     [probe] = admitted(session, queue)
     assert (state(queue), gate(queue).probe_job) == ("half_open", probe.job_id)
-    assert admitted(session, queue) == gates(queues=[queue.pk], types=list(OFFERS)) == []
+    assert admitted(session, queue) == gates(queues=[queue.pk], types=list(OFFERS), session_id=None) == []
     look()
     assert state(queue) == "half_open"
     finish(session, probe)

@@ -26,7 +26,7 @@ def test_so_many_failures_open_it(queue, session, outcome):
     assert state(queue) == "open"
     enqueue(queue)
     assert take(session, queue) == admitted(session, queue) == []
-    assert gates(queues=[queue.pk], types=list(OFFERS)) == []
+    assert gates(queues=[queue.pk], types=list(OFFERS), session_id=None) == []
 
 
 @pytest.mark.parametrize("outcome", ["snoozed", "released", "cancelled", "lost"])

@@ -187,7 +187,7 @@ def test_a_rate_admits_its_burst_and_then_as_tokens_come(queue, session):
         enqueue(queue)
     assert len(admitted(session, queue)) == 3
     assert admitted(session, queue) == []
-    [ahead] = gates(queues=[queue.pk], types=list(OFFERS))
+    [ahead] = gates(queues=[queue.pk], types=list(OFFERS), session_id=None)
     assert 1.5 < ahead.wait_seconds <= 2
     run("UPDATE queues_gate SET refilled_at = refilled_at - interval '5 seconds'")
     assert len(admitted(session, queue)) == 2
@@ -228,10 +228,10 @@ def test_waiting_for_a_token_leaves_no_trace(queue, session):
 def test_a_full_or_paused_queue_is_not_even_tried(queue, session):
     limit(queue, max_concurrency=1)
     enqueue(queue), enqueue(queue)
-    assert [one.queue_id for one in gates(queues=[queue.pk], types=list(OFFERS))] == [queue.pk]
-    assert gates(queues=[queue.pk], types=["other"]) == []
+    assert [one.queue_id for one in gates(queues=[queue.pk], types=list(OFFERS), session_id=None)] == [queue.pk]
+    assert gates(queues=[queue.pk], types=["other"], session_id=None) == []
     admitted(session, queue)
-    assert gates(queues=[queue.pk], types=list(OFFERS)) == []
+    assert gates(queues=[queue.pk], types=list(OFFERS), session_id=None) == []
     queues.pause(queue=queue, actor=SYSTEM)
     assert admitted(session, queue) == []
 

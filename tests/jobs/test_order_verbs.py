@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from apps.audit.models import Entry
 from apps.errors import IllegalMove, NotFound
@@ -208,8 +209,11 @@ def test_a_move_passes_only_its_own_kind(queue, session):
 
 
 def test_jobs_for_other_workers_are_another_kind(queue):
-    first, second, third = jobs_of(queue, 3)
-    run("UPDATE jobs_job_live SET required_worker = %s WHERE id = %s", [first, second])
+    _, second, third = jobs_of(queue, 3)
+    run(
+        "UPDATE jobs_job_live SET placement = 'job', required_worker = %(one)s, target = %(one)s WHERE id = %(id)s",
+        {"one": uuid7(), "id": second},
+    )
     assert (move(third, "up").before, move(second, "top").before) == (2, 1)
 
 

@@ -153,7 +153,7 @@ def test_under_a_snapshot_a_claim_and_a_report_read_little(held, queue):
     taken = take_one(session, queue)
 
     def cost(hint: Hint) -> int:
-        return buffers(explained(module._claim, module._params(session.pk, [queue.pk], {"ping": None}, 1, hint)))
+        return buffers(explained(module._claim, module.params(session.pk, [queue.pk], {"ping": None}, 1, hint)))
 
     assert cost(Hint()) > 500
     assert cost(Hint({queue.pk: got.ends[queue.pk]}, 1)) < 100

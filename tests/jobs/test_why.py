@@ -237,8 +237,7 @@ def test_an_open_breaker_says_until_when_and_a_half_open_one_who_tries(queue):
 
 def test_a_worker_it_is_bound_to_and_that_is_away_is_named(queue):
     bound = WorkerFactory.create(uid="press-1")
-    job = acts.enqueue(queue)
-    run("UPDATE jobs_job_live SET required_worker = %s WHERE id = %s", [bound.pk, job])
+    job = acts.enqueue(queue, placement="job", required_worker=bound.pk)
     away = gate(job, "worker_offline")
     assert away.by == "press-1"
     last = SessionFactory.create(worker=bound, ended_at=now() - timedelta(hours=1))

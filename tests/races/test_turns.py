@@ -3,7 +3,7 @@
 import pytest
 
 from apps.jobs import services
-from apps.jobs.engine.claim import claim_in_turn
+from apps.jobs.engine.claim_in_turn import claim_in_turn
 from apps.jobs.models import Job
 from tests.factories import SessionFactory
 from tests.races.stage import meanwhile, together

@@ -8,7 +8,7 @@ WITH running AS MATERIALIZED (
 
 SELECT
     asked.queue_id,
-    least(waiting.jobs + behind_keys.jobs, %(cap)s::bigint) AS waiting,
+    least(waiting.jobs + for_one.jobs + behind_keys.jobs, %(cap)s::bigint) AS waiting,
     waiting.oldest_at,
     coalesce(running.jobs, 0) AS running,
     dead.jobs AS dead
@@ -18,10 +18,19 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT job.run_at
         FROM jobs_job_live AS job
-        WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND NOT job.key_full
+        WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
         LIMIT %(cap)s::bigint
     ) AS lane
 ) AS waiting
+CROSS JOIN LATERAL (
+    SELECT count(*) AS jobs
+    FROM (
+        SELECT job.id
+        FROM jobs_job_live AS job
+        WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+        LIMIT %(cap)s::bigint
+    ) AS lane
+) AS for_one
 CROSS JOIN LATERAL (
     SELECT count(*) AS jobs
     FROM (

@@ -24,7 +24,7 @@ def running(queue: Queue, limit: int) -> list[Job]:
 
 def next_up(queue: Queue, limit: int) -> list[Job]:
     """What workers will be handed next, in that order."""
-    rows = _rows([queue.pk]).filter(shelved_on=None, state=JobState.QUEUED, key_full=False)
+    rows = _rows([queue.pk]).filter(shelved_on=None, state=JobState.QUEUED, key_full=False, target=None)
     return list(rows.order_by("rank", "id")[:limit])
 
 

@@ -14,7 +14,7 @@ from apps.jobs.models import Job
 from apps.jobs.selectors import detail
 from apps.jobs.selectors.why import why_waiting
 from apps.jobs.serializers import answers
-from apps.jobs.states import WAITING, JobState
+from apps.jobs.states import WAITING, JobState, Placement
 
 _LISTED = answers.JobAnswer()  # made once: it copies all its fields, and a page has two hundred rows
 NAMES = [*(field.name for field in fields(Listed)), "labels"]
@@ -49,6 +49,7 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
         "position": waiting.position if waiting and not waiting.is_far else None,
         "pending_parents": job.pending,
         "approval": _approval(job.approval) if job.approval else None,
+        "placement": job.placement or Placement.ANY.value,
         "payload": None if hidden else job.payload,
         "result": None if hidden else job.result,
         "earlier_payloads": [] if hidden else detail.earlier_payloads(job),

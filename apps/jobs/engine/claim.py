@@ -10,7 +10,7 @@ from uuid import UUID
 
 import psycopg
 
-from apps.sql import Statement, Steps, Verb
+from apps.sql import Statement
 
 SPARE = 10  # candidates beyond the limit: rows that other claimers lock are skipped
 LOWEST = -(2**63)  # no rank is lower
@@ -88,7 +88,7 @@ class Walk:
     def hint(self, held: int) -> Hint:
         """For the next claim of a session that holds so many jobs."""
         if not self.slow:
-            return _NO_HINT
+            return NO_HINT
         count = self.now() - self.counted_at >= COUNT_EVERY
         return Hint({} if self.due_in <= 0 else self.floors, None if count else held)
 
@@ -110,14 +110,14 @@ class Walk:
         self.floors.update(got.ends)
 
 
-_NO_HINT = Hint()
+NO_HINT = Hint()
 _claim = Statement.beside(__file__, lambda *values: values)
-_turn = Statement.beside(__file__, lambda nothing: None, "claim_turn")
 
 
-def _params(
+def params(
     session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int, hint: Hint
 ) -> dict[str, Any]:
+    """What a claim is sent with."""
     return {
         "session_id": session_id,
         "queues": list(queues),
@@ -143,7 +143,7 @@ def answer(rows: list[tuple[Any, ...]]) -> Claimed:
 
 
 def claim(
-    *, session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int, hint: Hint = _NO_HINT
+    *, session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int, hint: Hint = NO_HINT
 ) -> Claimed:
     """Claim up to `limit` jobs of these queues (each named once) and types for a live session.
 
@@ -152,19 +152,7 @@ def claim(
     leaves room for, and nothing to a session that is draining, fenced, ended or lapsed. It counts what
     it sees: of a session that claims twice at once, each may be given all the room (see claim_in_turn).
     """
-    return answer(_claim(**_params(session_id, queues, offers, limit, hint)))
-
-
-def claim_steps(
-    *, session_id: UUID, queues: Sequence[UUID], offers: Mapping[str, int | None], limit: int
-) -> Steps[Claimed]:
-    """The same for whoever cannot know that a session claims once at a time, such as the remote workers' door."""
-    yield from _turn.ask(session_id=session_id)
-    rows = yield from _claim.ask(**_params(session_id, queues, offers, limit, _NO_HINT))
-    return answer(rows)
-
-
-claim_in_turn = Verb(claim_steps)
+    return answer(_claim(**params(session_id, queues, offers, limit, hint)))
 
 
 async def claim_on(
@@ -174,7 +162,7 @@ async def claim_on(
     queues: Sequence[UUID],
     offers: Mapping[str, int | None],
     limit: int,
-    hint: Hint = _NO_HINT,
+    hint: Hint = NO_HINT,
 ) -> Claimed:
     """The same from a worker, in one round trip."""
-    return answer(await _claim.on(connection, **_params(session_id, queues, offers, limit, hint)))
+    return answer(await _claim.on(connection, **params(session_id, queues, offers, limit, hint)))

@@ -7,13 +7,16 @@
 WITH holder AS MATERIALIZED (
     SELECT
         session.id,
-        session.concurrency - coalesce(
-            %(held)s::bigint,
-            (
-                SELECT count(*) FROM jobs_job_live AS mine
-                WHERE mine.session_id = %(session_id)s::uuid AND mine.state = 'running'
+        -- a worker that is reserved takes nothing from the open line (claim_aimed.sql)
+        CASE
+            WHEN session.reservation_id IS NULL THEN session.concurrency - coalesce(
+                %(held)s::bigint,
+                (
+                    SELECT count(*) FROM jobs_job_live AS mine
+                    WHERE mine.session_id = %(session_id)s::uuid AND mine.state = 'running'
+                )
             )
-        ) AS room,
+        END AS room,
         set_config('synchronous_commit', 'off', TRUE) AS quick
     FROM workers_session AS session
     WHERE session.id = %(session_id)s::uuid
@@ -53,7 +56,7 @@ heads AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT job.ctid AS place, job.id, job.rank
             FROM jobs_job_live AS job
-            WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+            WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
               AND job.rank >= line.floor
             ORDER BY job.rank, job.id
             LIMIT %(reach)s
@@ -70,7 +73,7 @@ taken AS MATERIALIZED (
     SELECT job.ctid AS place, heads.project_id, heads.timeout_ms
     FROM heads
     INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
-    WHERE job.state = 'queued' AND NOT job.key_full
+    WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
     ORDER BY heads.turn, heads.rank, heads.id
     LIMIT coalesce((SELECT least(greatest(holder.room, 0), %(limit)s::int) FROM holder), 0)
     FOR NO KEY UPDATE OF job SKIP LOCKED

@@ -7,6 +7,7 @@ from uuid import UUID
 import psycopg
 
 from apps.jobs.engine.claim import SPARE, Claimed, answer
+from apps.jobs.engine.claim_aimed import bind
 from apps.sql import Statement, Steps, Verb, in_one_go
 
 CONTENDED = Claimed(jobs=[], candidates=1, gated=True)  # no shard to be had: full by now, or held by others
@@ -17,12 +18,19 @@ _claim = Statement.beside(__file__, lambda *values: values)
 
 
 def claim_gated_steps(
-    *, session_id: UUID, queue_id: UUID, offers: Mapping[str, int | None], limit: int
+    *,
+    session_id: UUID,
+    queue_id: UUID,
+    offers: Mapping[str, int | None],
+    limit: int,
+    aimed: bool = False,
 ) -> Steps[Claimed]:
-    """Claim up to `limit` jobs of a queue that has a cap, a rate or an open breaker; see claim for the rest."""
+    """Claim up to `limit` jobs of a queue that has a cap, a rate or an open breaker; see claim and claim_aimed."""
     yield from _turn.ask(queue_id=queue_id)
     held = yield from _gate.ask(queue_id=queue_id)
-    rows = yield from _claim.ask(**_params(session_id, queue_id, offers, limit))
+    rows = yield from _claim.ask(**_params(session_id, queue_id, offers, limit), aimed=aimed)
+    if aimed:
+        yield from bind.ask()
     return answer(rows) if held else CONTENDED
 
 
@@ -36,10 +44,12 @@ async def claim_gated_on(
     queue_id: UUID,
     offers: Mapping[str, int | None],
     limit: int,
+    aimed: bool = False,
 ) -> Claimed:
     """The same from a worker, in one round trip: the gate is held for no longer than the database needs."""
     params, gate = _params(session_id, queue_id, offers, limit), {"queue_id": queue_id}
-    _, held, rows = await in_one_go(connection, (_turn, gate), (_gate, gate), (_claim, params))
+    asks = [(_turn, gate), (_gate, gate), (_claim, {**params, "aimed": aimed})]
+    _, held, rows, *_ = await in_one_go(connection, *asks, *([(bind, {})] if aimed else []))
     return answer(rows) if held else CONTENDED
 
 

@@ -1,9 +1,12 @@
 -- Hand jobs of one queue with limits to a session, as many as the shard that claim_gate.sql holds admits, and charge
 -- them there: a place of the cap, a token each, and while the breaker tries whether it can close, one job as its probe.
+-- `aimed`: jobs that wait for its worker are among them, and are bound, as by claim_aimed.sql.
 WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
 
 holder AS MATERIALIZED (
     SELECT
+        session.worker_id,
+        session.reservation_id,
         session.concurrency - (
             SELECT count(*) FROM jobs_job_live AS mine
             WHERE mine.session_id = %(session_id)s::uuid AND mine.state = 'running'
@@ -15,6 +18,26 @@ holder AS MATERIALIZED (
       AND session.fenced_at IS NULL
       AND NOT session.draining
       AND session.lease_expires_at > clock_timestamp()
+),
+
+reserved AS MATERIALIZED (
+    SELECT reservation.id, reservation.generation
+    FROM holder
+    INNER JOIN workers_reservation AS reservation
+        ON holder.reservation_id = reservation.id AND holder.worker_id = reservation.worker_id
+    WHERE reservation.state = 'bound'
+    FOR SHARE OF reservation
+),
+
+aim AS MATERIALIZED (
+    SELECT own.target
+    FROM holder
+    CROSS JOIN LATERAL unnest(ARRAY[
+        holder.worker_id, uuid '00000000-0000-0000-0000-000000000001', uuid '00000000-0000-0000-0000-000000000002'
+    ]) AS own (target)
+    WHERE %(aimed)s::boolean AND holder.reservation_id IS NULL
+    UNION ALL
+    SELECT reserved.id FROM reserved WHERE %(aimed)s::boolean
 ),
 
 line AS MATERIALIZED (
@@ -62,16 +85,33 @@ room AS MATERIALIZED (
 ),
 
 heads AS MATERIALIZED (
-    SELECT lane.place, lane.id, lane.rank, coalesce(offer.timeout_ms, line.timeout_ms) AS timeout_ms
+    SELECT lane.place, lane.id, lane.rank, lane.target, coalesce(offer.timeout_ms, line.timeout_ms) AS timeout_ms
     FROM line
     CROSS JOIN unnest(%(types)s::text [], %(timeouts_ms)s::bigint []) AS offer (type, timeout_ms)
     CROSS JOIN LATERAL (
-        SELECT job.ctid AS place, job.id, job.rank
-        FROM jobs_job_live AS job
-        WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
-          AND (SELECT room.jobs FROM room) > 0
-        ORDER BY job.rank, job.id
-        LIMIT %(reach)s
+        (
+            SELECT job.ctid AS place, job.id, job.rank, NULL::uuid AS target
+            FROM jobs_job_live AS job
+            WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+              AND job.target IS NULL
+              AND (SELECT room.jobs FROM room) > 0 AND (SELECT holder.reservation_id IS NULL FROM holder)
+            ORDER BY job.rank, job.id
+            LIMIT %(reach)s
+        )
+        UNION ALL
+        (
+            SELECT aimed.place, aimed.id, aimed.rank, aim.target
+            FROM aim
+            CROSS JOIN LATERAL (
+                SELECT job.ctid AS place, job.id, job.rank
+                FROM jobs_job_live AS job
+                WHERE job.queue_id = line.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+                  AND job.target IS NOT NULL AND job.target = aim.target
+                ORDER BY job.rank, job.id
+                LIMIT %(reach)s
+            ) AS aimed
+            WHERE (SELECT room.jobs FROM room) > 0
+        )
     ) AS lane
     WHERE NOT EXISTS (
         SELECT FROM queues_pausedtype AS halt
@@ -83,16 +123,47 @@ heads AS MATERIALIZED (
 ),
 
 taken AS MATERIALIZED (
-    SELECT job.ctid AS place, heads.timeout_ms
+    SELECT job.ctid AS place, job.target, job.workflow_id, heads.timeout_ms
     FROM heads
     INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
-    WHERE job.state = 'queued' AND NOT job.key_full
+    WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NOT DISTINCT FROM heads.target
       -- SKIP LOCKED alone would now and then wait: for the report of a job that another shard's claimer has taken since our
       -- snapshot, while that report waits for our shard. Whoever has a job in hand says so first; one shard needs no word.
       AND (NOT (SELECT line.sharded FROM line) OR pg_try_advisory_xact_lock(hashtext('fencepost job'), hashtext(job.id::text)))
     ORDER BY heads.rank, heads.id
     LIMIT greatest((SELECT room.jobs FROM room), 0)
     FOR NO KEY UPDATE OF job SKIP LOCKED
+),
+
+unbound AS MATERIALIZED (
+    SELECT workflow.id
+    FROM jobs_workflow AS workflow
+    WHERE workflow.id IN (
+        SELECT taken.workflow_id FROM taken WHERE taken.target = uuid '00000000-0000-0000-0000-000000000002'
+    )
+      AND workflow.assigned_worker IS NULL AND workflow.required_worker IS NULL
+    ORDER BY workflow.id
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+
+bound AS (
+    UPDATE jobs_workflow AS workflow
+    SET assigned_worker = holder.worker_id
+    FROM unbound
+    CROSS JOIN holder
+    WHERE workflow.id = unbound.id
+    RETURNING workflow.id
+),
+
+granted AS MATERIALIZED (
+    SELECT
+        taken.place, taken.target IS NOT NULL AS aimed, holder.worker_id, reserved.generation, taken.timeout_ms,
+        CASE WHEN taken.target < uuid '00000000-0000-0000-0000-000000000003' THEN holder.worker_id ELSE taken.target END AS target
+    FROM taken
+    CROSS JOIN holder
+    LEFT JOIN reserved ON TRUE
+    WHERE taken.target IS DISTINCT FROM uuid '00000000-0000-0000-0000-000000000002'
+       OR taken.workflow_id IN (SELECT bound.id FROM bound)
 ),
 
 claimed AS (
@@ -103,11 +174,14 @@ claimed AS (
         fence = greatest(job.fence + 1, (extract(EPOCH FROM clock_timestamp()) * 1000000)::bigint),
         session_id = %(session_id)s::uuid,
         started_at = clock_timestamp(),
-        deadline_at = clock_timestamp() + coalesce(job.timeout_ms, taken.timeout_ms) * interval '1 millisecond',
-        shard = line.shard
-    FROM taken
+        deadline_at = clock_timestamp() + coalesce(job.timeout_ms, granted.timeout_ms) * interval '1 millisecond',
+        shard = line.shard,
+        assigned_worker = CASE WHEN granted.aimed THEN granted.worker_id ELSE job.assigned_worker END,
+        target = granted.target,
+        reservation_generation = granted.generation
+    FROM granted
     CROSS JOIN line
-    WHERE job.ctid = taken.place
+    WHERE job.ctid = granted.place
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
         job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.concurrency_key, job.rank, line.project_id,
@@ -158,4 +232,7 @@ SELECT
     claimed.losses, claimed.releases, claimed.concurrency_key,
     claimed.approved
 FROM (SELECT count(*) AS candidates FROM heads) AS seen
-LEFT JOIN claimed ON TRUE;
+LEFT JOIN claimed ON TRUE
+CROSS JOIN (
+    SELECT set_config('fencepost.bound', coalesce(string_agg(bound.id::text, ' '), ''), TRUE) AS workflows FROM bound
+) AS said;

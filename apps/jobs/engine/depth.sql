@@ -16,18 +16,36 @@ WITH RECURSIVE turn AS MATERIALIZED (
 walk AS (
     SELECT (
         SELECT job.queue_id FROM jobs_job_live AS job
-        WHERE job.state = 'queued' AND NOT job.key_full
+        WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
         ORDER BY job.queue_id LIMIT 1
     ) AS queue_id
     FROM turn
     UNION ALL
     SELECT (
         SELECT job.queue_id FROM jobs_job_live AS job
-        WHERE job.state = 'queued' AND NOT job.key_full AND job.queue_id > walk.queue_id
+        WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NULL AND job.queue_id > walk.queue_id
         ORDER BY job.queue_id LIMIT 1
     )
     FROM walk
     WHERE walk.queue_id IS NOT NULL
+),
+
+-- … and those in which something waits for one worker.
+aimed AS (
+    SELECT (
+        SELECT job.queue_id FROM jobs_job_live AS job
+        WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+        ORDER BY job.queue_id LIMIT 1
+    ) AS queue_id
+    FROM turn
+    UNION ALL
+    SELECT (
+        SELECT job.queue_id FROM jobs_job_live AS job
+        WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL AND job.queue_id > aimed.queue_id
+        ORDER BY job.queue_id LIMIT 1
+    )
+    FROM aimed
+    WHERE aimed.queue_id IS NOT NULL
 ),
 
 running AS MATERIALIZED (
@@ -39,6 +57,8 @@ running AS MATERIALIZED (
 
 concerned AS MATERIALIZED (
     SELECT walk.queue_id FROM walk WHERE walk.queue_id IS NOT NULL
+    UNION
+    SELECT aimed.queue_id FROM aimed WHERE aimed.queue_id IS NOT NULL
     UNION
     SELECT running.queue_id FROM running
     UNION
@@ -58,17 +78,25 @@ due AS MATERIALIZED (
 ),
 
 measured AS MATERIALIZED (
-    SELECT due.queue_id, due.now, least(counted.jobs + behind_keys.jobs, %(cap)s::bigint) AS queued, coalesce(running.jobs, 0) AS running, oldest.at AS oldest_at
+    SELECT due.queue_id, due.now, least(counted.jobs + for_one.jobs + behind_keys.jobs, %(cap)s::bigint) AS queued, coalesce(running.jobs, 0) AS running, oldest.at AS oldest_at
     FROM due
     LEFT JOIN running ON due.queue_id = running.queue_id
     CROSS JOIN LATERAL (
         SELECT count(*) AS jobs
         FROM (
             SELECT FROM jobs_job_live AS job
-            WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND NOT job.key_full
+            WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
             LIMIT %(cap)s::bigint
         ) AS lane
     ) AS counted
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs
+        FROM (
+            SELECT FROM jobs_job_live AS job
+            WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+            LIMIT %(cap)s::bigint
+        ) AS lane
+    ) AS for_one
     CROSS JOIN LATERAL (
         SELECT count(*) AS jobs
         FROM (
@@ -85,7 +113,7 @@ measured AS MATERIALIZED (
                     1 AS step, job.type, job.run_at,
                     due.now_micros - job.priority * coalesce(job.ranked_aging, 4503599627370496) AS last_rank
                 FROM jobs_job_live AS job
-                WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND NOT job.key_full
+                WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
                 ORDER BY job.type, job.rank LIMIT 1
             )
             UNION ALL
@@ -96,7 +124,7 @@ measured AS MATERIALIZED (
                     job.type, job.run_at,
                     due.now_micros - job.priority * coalesce(job.ranked_aging, 4503599627370496) AS last_rank
                 FROM jobs_job_live AS job
-                WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND NOT job.key_full
+                WHERE job.queue_id = due.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
                   AND (job.type, job.rank) > (head.type, head.last_rank)
                 ORDER BY job.type, job.rank LIMIT 1
             ) AS following

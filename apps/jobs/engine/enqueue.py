@@ -49,6 +49,8 @@ class NewJob:
     requires_approval: bool = False
     schedule_id: UUID | None = None  # the schedule that makes it
     workflow_id: UUID | None = None  # the caller holds it (join_workflows.sql)
+    placement: str | None = None  # None: on any worker
+    required_worker: UUID | None = None
 
 
 class Enqueued(NamedTuple):
@@ -173,6 +175,8 @@ def _columns(jobs: Sequence[NewJob], ties: family.Ties) -> dict[str, object]:
         "schedules": _column([job.schedule_id for job in jobs]),
         "workflows": _column([job.workflow_id for job in jobs]),
         "dependents": _dependents(jobs),
+        "placements": _column([job.placement for job in jobs]),
+        "workers": _column([job.required_worker for job in jobs]),
         **_defaults(),
     }
 
@@ -206,6 +210,8 @@ def _values(job: NewJob) -> dict[str, object]:
         "approval": job.requires_approval,
         "schedule_id": job.schedule_id,
         "workflow_id": job.workflow_id,
+        "placement": job.placement,
+        "worker": job.required_worker,
         **_defaults(),
         **({} if job.max_snoozes is None else {"snoozes": job.max_snoozes}),
     }

@@ -12,11 +12,12 @@ asked AS MATERIALIZED (
         %(timeouts_ms)s::bigint [], %(policies)s::uuid [], %(max_attempts)s::smallint [],
         %(max_losses)s::smallint [], %(pendings)s::integer [], %(on_failures)s::text [],
         %(unique_keys)s::text [], %(labels)s::text [], %(approvals)s::boolean [], %(concurrency_keys)s::text [],
-        %(schedules)s::uuid [], %(max_snoozes)s::smallint [], %(workflows)s::uuid [], %(dependents)s::boolean []
+        %(schedules)s::uuid [], %(max_snoozes)s::smallint [], %(workflows)s::uuid [], %(dependents)s::boolean [],
+        %(placements)s::text [], %(workers)s::uuid []
     ) WITH ORDINALITY AS u (
         id, queue_id, type, payload, priority, run_at, delay_ms, timeout_ms, retry_policy_id, max_attempts,
         max_losses, pending, on_parent_failure, unique_key, labels, requires_approval, concurrency_key, schedule_id,
-        max_snoozes, workflow_id, has_dependents, place
+        max_snoozes, workflow_id, has_dependents, placement, required_worker, place
     )
 ),
 
@@ -38,7 +39,7 @@ placed AS (
         id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
         retry_policy_id, max_attempts, max_losses, max_snoozes, pending, on_parent_failure, unique_key,
         labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, workflow_id, has_dependents,
-        key_full, state
+        key_full, placement, required_worker, target, state
     )
     SELECT
         timed.id,
@@ -76,6 +77,13 @@ placed AS (
         coalesce(timed.has_dependents, FALSE),
         -- whoever has a key waits to be let through (admit.sql)
         timed.concurrency_key IS NOT NULL AND stand.state = 'queued',
+        timed.placement,
+        timed.required_worker,
+        -- as aim.sql says, which knows of workflows
+        CASE
+            WHEN timed.placement = 'job' THEN coalesce(timed.required_worker, uuid '00000000-0000-0000-0000-000000000001')
+            WHEN timed.placement = 'dispatch' THEN uuid '00000000-0000-0000-0000-000000000002'
+        END,
         stand.state
     FROM timed
     CROSS JOIN LATERAL (

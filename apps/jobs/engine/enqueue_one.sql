@@ -29,7 +29,8 @@ placed AS (
     INSERT INTO jobs_job_live (
         id, queue_id, type, payload, priority, created_at, run_at, rank, ranked_aging, timeout_ms,
         retry_policy_id, max_attempts, max_losses, max_snoozes, on_parent_failure,
-        labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, workflow_id, key_full, state
+        labels, requires_approval, schedule_id, batch_id, submitted_by, request_id, concurrency_key, workflow_id, key_full,
+        placement, required_worker, target, state
     )
     SELECT
         %(id)s::uuid, %(queue_id)s::uuid, %(type)s::text, %(payload)s::text::jsonb, place.priority, place.now, place.at,
@@ -40,6 +41,12 @@ placed AS (
         %(workflow_id)s::uuid,
         -- whoever has a key waits to be let through (admit.sql)
         %(concurrency_key)s::text IS NOT NULL AND NOT %(approval)s::boolean AND place.at <= place.now,
+        %(placement)s::text, %(worker)s::uuid,
+        -- as aim.sql says, which knows of workflows
+        CASE
+            WHEN %(placement)s::text = 'job' THEN coalesce(%(worker)s::uuid, uuid '00000000-0000-0000-0000-000000000001')
+            WHEN %(placement)s::text = 'dispatch' THEN uuid '00000000-0000-0000-0000-000000000002'
+        END,
         CASE
             WHEN %(approval)s::boolean THEN 'awaiting_approval'
             WHEN place.at > place.now THEN 'scheduled'

@@ -1,7 +1,23 @@
 -- Which of these queues have limits and something queued, what their gates admit now, and if it is nothing for want
 -- of tokens, in how many seconds there is one. A gate that is new is looked at again soon. While the breaker is not
 -- closed all shards count as one, as they do for claim_gate.sql. Read without locks: whoever claims looks again.
-WITH line AS MATERIALIZED (
+-- `session_id` is whose jobs count too, of those that wait for one worker (NULL: nobody's).
+WITH aim AS MATERIALIZED (
+    SELECT own.target
+    FROM workers_session AS session
+    CROSS JOIN LATERAL unnest(
+        CASE
+            WHEN session.reservation_id IS NULL THEN ARRAY[
+                session.worker_id,
+                uuid '00000000-0000-0000-0000-000000000001', uuid '00000000-0000-0000-0000-000000000002'
+            ]
+            ELSE ARRAY[session.reservation_id]
+        END
+    ) AS own (target)
+    WHERE session.id = %(session_id)s::uuid
+),
+
+line AS MATERIALIZED (
     SELECT
         queue.id, queue.rate_per_second AS rate, coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst,
         gate.shard, gate.cap, gate.in_flight, gate.tokens, gate.refilled_at, gate.breaker, gate.reopens_at, gate.probe_job,
@@ -37,12 +53,26 @@ SELECT
     CASE WHEN admits.new THEN 0.2 WHEN admits.tokens < 1 THEN (1 - admits.tokens) / admits.rate ELSE 0 END AS wait_seconds
 FROM admits
 WHERE (admits.new OR admits.places > 0 AND admits.lets_through)
-  AND EXISTS (
-      SELECT
-      FROM unnest(%(types)s::text []) AS offer (type)
-      CROSS JOIN LATERAL (
-          SELECT 1 FROM jobs_job_live AS job
-          WHERE job.queue_id = admits.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
-          LIMIT 1
-      ) AS lane
+  AND (
+      EXISTS (
+          SELECT
+          FROM unnest(%(types)s::text []) AS offer (type)
+          CROSS JOIN LATERAL (
+              SELECT 1 FROM jobs_job_live AS job
+              WHERE job.queue_id = admits.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+                AND job.target IS NULL
+              LIMIT 1
+          ) AS lane
+      )
+      OR EXISTS (
+          SELECT
+          FROM aim
+          CROSS JOIN unnest(%(types)s::text []) AS offer (type)
+          CROSS JOIN LATERAL (
+              SELECT 1 FROM jobs_job_live AS job
+              WHERE job.queue_id = admits.id AND job.target = aim.target AND job.target IS NOT NULL AND job.type = offer.type
+                AND job.state = 'queued' AND NOT job.key_full
+              LIMIT 1
+          ) AS lane
+      )
   );

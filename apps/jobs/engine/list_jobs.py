@@ -40,6 +40,8 @@ class Listed:
     workflow_id: UUID | None
     batch_id: UUID | None
     submitted_by: UUID | None
+    required_worker: str | None  # by name, as is the next
+    assigned_worker: str | None
 
     @property
     def labels(self) -> dict[str, str] | None:

@@ -5,7 +5,7 @@ WITH found AS MATERIALIZED (
         SELECT
             job.id, job.queue_id, job.type, job.state, job.reason, job.priority, job.run_at, job.created_at,
             job.started_at, job.finished_at, job.attempt, job.max_attempts, job.fence, job.cancel_requested_at,
-            job.labels, job.workflow_id, job.batch_id, job.submitted_by
+            job.labels, job.workflow_id, job.batch_id, job.submitted_by, job.required_worker, job.assigned_worker
         FROM jobs_job_live AS job
         WHERE %(live)s::boolean
           AND job.queue_id = ANY(%(queue_ids)s::uuid [])
@@ -28,7 +28,7 @@ WITH found AS MATERIALIZED (
             SELECT
                 job.id, job.queue_id, job.type, job.state, job.reason, job.priority, job.run_at, job.created_at,
                 job.started_at, job.finished_at, job.attempt, job.max_attempts, job.fence, job.cancel_requested_at,
-                job.labels, job.workflow_id, job.batch_id, job.submitted_by
+                job.labels, job.workflow_id, job.batch_id, job.submitted_by, job.required_worker, job.assigned_worker
             FROM jobs_job AS job
             WHERE %(ended)s::boolean
               AND (job.shelved_on BETWEEN %(since)s::date AND %(until)s::date OR job.shelved_on = '9999-12-31')
@@ -64,10 +64,12 @@ SELECT
     END AS elapsed_seconds,
     page.attempt, page.max_attempts, progress.stage, progress.done, progress.total, last.error,
     page.cancel_requested_at IS NOT NULL AS cancel_requested,
-    page.labels::text, page.workflow_id, page.batch_id, page.submitted_by
+    page.labels::text, page.workflow_id, page.batch_id, page.submitted_by, required.uid, assigned.uid
 FROM page
 INNER JOIN queues_queue AS queue ON page.queue_id = queue.id
 LEFT JOIN jobs_progress AS progress ON page.id = progress.job_id
+LEFT JOIN workers_worker AS required ON page.required_worker = required.id
+LEFT JOIN workers_worker AS assigned ON page.assigned_worker = assigned.id
 LEFT JOIN LATERAL (
     SELECT left(concat_ws(': ', attempt.error_class, attempt.error_message), 500) AS error
     FROM jobs_attempt AS attempt

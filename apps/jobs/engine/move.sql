@@ -3,7 +3,7 @@
 -- Where no whole number is free between them, those ahead make room: each by as little as will do.
 -- Whoever calls holds the line's turn (move_turn.sql); a row that changed since it was read here is left alone.
 WITH mover AS MATERIALIZED (
-    SELECT job.id, job.queue_id, job.priority, job.required_worker, job.rank
+    SELECT job.id, job.queue_id, job.priority, job.target, job.rank
     FROM jobs_job_live AS job
     WHERE job.id = %(job_id)s::uuid AND job.state = 'queued'
 ),
@@ -11,11 +11,18 @@ WITH mover AS MATERIALIZED (
 others AS MATERIALIZED (
     SELECT peer.id, peer.rank, row_number() OVER (ORDER BY peer.rank, peer.id) AS place
     FROM mover
-    INNER JOIN jobs_job_live AS peer
-        ON peer.priority = mover.priority
-        AND peer.required_worker IS NOT DISTINCT FROM mover.required_worker
-        AND peer.id <> mover.id
-    WHERE peer.queue_id = %(queue_id)s::uuid AND peer.state = 'queued' AND NOT peer.key_full
+    CROSS JOIN LATERAL (
+        SELECT open.id, open.rank, open.priority
+        FROM jobs_job_live AS open
+        WHERE open.queue_id = %(queue_id)s::uuid AND open.state = 'queued' AND NOT open.key_full AND open.target IS NULL
+          AND mover.target IS NULL
+        UNION ALL
+        SELECT aimed.id, aimed.rank, aimed.priority
+        FROM jobs_job_live AS aimed
+        WHERE aimed.queue_id = %(queue_id)s::uuid AND aimed.state = 'queued' AND NOT aimed.key_full
+          AND aimed.target IS NOT NULL AND aimed.target = mover.target
+    ) AS peer
+    WHERE peer.priority = mover.priority AND peer.id <> mover.id
 ),
 
 stand AS MATERIALIZED (

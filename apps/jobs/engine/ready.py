@@ -13,6 +13,7 @@ type Send = Callable[[Callable[..., Awaitable[list[UUID]]]], Awaitable[list[UUID
 
 ready = Statement.beside(__file__, lambda queue_id: queue_id)
 ready_among = Statement.beside(__file__, lambda queue_id: queue_id, "ready_among")
+ready_aimed = Statement.beside(__file__, lambda queue_id: queue_id, "ready_aimed")
 
 
 async def ready_after(send: Send, *, after: UUID, queues: Collection[UUID], limit: int) -> list[UUID]:

@@ -3,13 +3,13 @@
 WITH RECURSIVE busy AS (
     (
         SELECT job.queue_id FROM jobs_job_live AS job
-        WHERE job.state = 'queued' AND NOT job.key_full AND job.queue_id > %(after)s::uuid
+        WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NULL AND job.queue_id > %(after)s::uuid
         ORDER BY job.queue_id LIMIT 1
     )
     UNION ALL
     SELECT (
         SELECT job.queue_id FROM jobs_job_live AS job
-        WHERE job.state = 'queued' AND NOT job.key_full AND job.queue_id > busy.queue_id
+        WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NULL AND job.queue_id > busy.queue_id
         ORDER BY job.queue_id LIMIT 1
     )
     FROM busy

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from apps.errors import Conflict, KeyTaken, NotReplayable
+from apps.jobs.engine.aim import aim_steps
 from apps.jobs.engine.enqueue_parents import day_of
 from apps.sql import Statement, Steps, Verb
 
@@ -59,6 +60,7 @@ def replay_steps(
     if revived:
         yield from _refuse_taken((yield from _revive.ask(ids=revived, since=min(map(day_of, revived)))))
     yield from _reopen.ask(ids=[*ids, *revived])
+    yield from aim_steps(ids=[*ids, *revived])
     return rows
 
 

@@ -8,10 +8,20 @@ WITH held AS MATERIALIZED (
 ),
 
 head AS MATERIALIZED (
-    SELECT min(peer.rank) AS rank
-    FROM jobs_job_live AS peer
-    WHERE peer.queue_id = %(queue_id)s::uuid AND peer.state = 'queued' AND NOT peer.key_full
-      AND peer.id <> %(job_id)s::uuid
+    SELECT least(
+        (
+            SELECT min(peer.rank)
+            FROM jobs_job_live AS peer
+            WHERE peer.queue_id = %(queue_id)s::uuid AND peer.state = 'queued' AND NOT peer.key_full
+              AND peer.target IS NULL AND peer.id <> %(job_id)s::uuid
+        ),
+        (
+            SELECT min(peer.rank)
+            FROM jobs_job_live AS peer
+            WHERE peer.queue_id = %(queue_id)s::uuid AND peer.state = 'queued' AND NOT peer.key_full
+              AND peer.target IS NOT NULL AND peer.id <> %(job_id)s::uuid
+        )
+    ) AS rank
 ),
 
 moved AS (

@@ -11,14 +11,14 @@ WITH RECURSIVE asked AS MATERIALIZED (
 walk AS (
     SELECT asked.id AS queue_id, asked.organization_id, 1 AS step, (
         SELECT job.type FROM jobs_job_live AS job
-        WHERE job.queue_id = asked.id AND job.state = 'queued' AND NOT job.key_full
+        WHERE job.queue_id = asked.id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
         ORDER BY job.type LIMIT 1
     ) AS type
     FROM asked
     UNION ALL
     SELECT walk.queue_id, walk.organization_id, walk.step + 1, (
         SELECT job.type FROM jobs_job_live AS job
-        WHERE job.queue_id = walk.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.type > walk.type
+        WHERE job.queue_id = walk.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL AND job.type > walk.type
         ORDER BY job.type LIMIT 1
     )
     FROM walk
@@ -59,7 +59,7 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT job.run_at
         FROM jobs_job_live AS job
-        WHERE job.queue_id = strange.queue_id AND job.type = strange.type AND job.state = 'queued' AND NOT job.key_full
+        WHERE job.queue_id = strange.queue_id AND job.type = strange.type AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
         ORDER BY job.rank
         LIMIT %(cap)s::bigint
     ) AS lane

@@ -62,6 +62,11 @@ class Facts:
     probe_job: UUID | None
     target: str | None  # the worker it is bound to
     target_live_at: datetime | None  # until when that one's lease holds, or when it was last there
+    target_drains: bool | None
+    target_reserved: bool | None  # for somebody else
+    target_is_able: bool | None  # serves its queue and knows its type
+    reservation: str | None  # the state of the reservation that it waits for
+    reservation_error: str | None
     slots: int
     held: int
     ahead: int | None  # of its queue; equal to FAR: at least so many

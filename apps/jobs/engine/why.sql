@@ -4,7 +4,7 @@
 WITH RECURSIVE mine AS MATERIALIZED (
     SELECT
         job.id, job.queue_id, job.type, job.state, job.resume_state, job.run_at, job.rank, job.attempt, job.max_attempts,
-        job.pending, job.requires_approval AND job.approval IS NULL AS requires_approval, job.required_worker, job.concurrency_key, job.key_full,
+        job.pending, job.requires_approval AND job.approval IS NULL AS requires_approval, job.target, job.concurrency_key, job.key_full,
         job.workflow_id, job.created_at, (job.approval ->> 'asked_at')::timestamptz AS asked_at, queue.paused_at, queue.paused_until, queue.paused_by, queue.pause_reason, queue.max_concurrency, queue.max_per_key,
         queue.rate_per_second AS rate, queue.project_id, project.organization_id, clock_timestamp() AS now,
         coalesce(queue.burst, greatest(ceil(queue.rate_per_second), 1)) AS burst
@@ -12,6 +12,16 @@ WITH RECURSIVE mine AS MATERIALIZED (
     INNER JOIN queues_queue AS queue ON job.queue_id = queue.id
     INNER JOIN accounts_project AS project ON queue.project_id = project.id
     WHERE job.id = %(job_id)s::uuid
+),
+
+-- The worker it waits for, and by whose reservation.
+aim AS MATERIALIZED (
+    SELECT
+        worker.id AS worker_id, worker.uid, worker.drained_at, reservation.id AS reservation_id, reservation.state AS reserved,
+        reservation.last_error
+    FROM mine
+    LEFT JOIN workers_reservation AS reservation ON mine.target = reservation.id
+    LEFT JOIN workers_worker AS worker ON worker.id = coalesce(reservation.worker_id, mine.target)
 ),
 
 parents AS (
@@ -104,10 +114,13 @@ crew AS MATERIALIZED (
         session.id, session.concurrency, mine.type = ANY(session.types) AS announces,
         session.draining OR worker.drained_at IS NOT NULL AS drains
     FROM mine
+    CROSS JOIN aim
     INNER JOIN workers_session AS session
         ON session.ended_at IS NULL AND session.fenced_at IS NULL AND session.lease_expires_at > mine.now
     INNER JOIN workers_worker AS worker ON session.worker_id = worker.id
-    WHERE (cardinality(session.queues) = 0 OR mine.queue_id = ANY(session.queues))
+        AND (aim.worker_id IS NULL OR worker.id = aim.worker_id)
+    WHERE session.reservation_id IS NOT DISTINCT FROM aim.reservation_id
+      AND (cardinality(session.queues) = 0 OR mine.queue_id = ANY(session.queues))
       AND (worker.organization_id IS NULL OR worker.organization_id = mine.organization_id)
 ),
 
@@ -123,29 +136,44 @@ fleet AS MATERIALIZED (
 walk AS (
     SELECT 1 AS step, mine.queue_id, mine.rank, mine.id, (
         SELECT job.type FROM jobs_job_live AS job
-        WHERE job.queue_id = mine.queue_id AND job.state = 'queued' AND NOT job.key_full
+        WHERE job.queue_id = mine.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
         ORDER BY job.type LIMIT 1
     ) AS type
     FROM mine
-    WHERE mine.state = 'queued'
+    CROSS JOIN aim
+    WHERE mine.state = 'queued' AND aim.reservation_id IS NULL
     UNION ALL
     SELECT walk.step + 1, walk.queue_id, walk.rank, walk.id, (
         SELECT job.type FROM jobs_job_live AS job
-        WHERE job.queue_id = walk.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.type > walk.type
+        WHERE job.queue_id = walk.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL AND job.type > walk.type
         ORDER BY job.type LIMIT 1
     )
     FROM walk
     WHERE walk.type IS NOT NULL AND walk.step < %(steps)s::int
 ),
 
+-- Of those that wait for the same worker; what is reserved for one has no others ahead.
+beside AS (
+    SELECT count(*) AS jobs
+    FROM (
+        SELECT
+        FROM mine
+        INNER JOIN jobs_job_live AS job ON mine.queue_id = job.queue_id AND mine.target = job.target
+        WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+          AND (job.rank, job.id) < (mine.rank, mine.id) AND mine.state = 'queued'
+        LIMIT %(far)s::bigint
+    ) AS before
+),
+
 ahead AS (
-    SELECT least(coalesce(sum(lane.jobs), 0)::bigint, %(far)s::bigint) AS jobs
+    SELECT least(coalesce(sum(lane.jobs), 0)::bigint + (SELECT beside.jobs FROM beside), %(far)s::bigint) AS jobs
     FROM walk
     CROSS JOIN LATERAL (
         SELECT count(*) AS jobs
         FROM (
             SELECT FROM jobs_job_live AS job
             WHERE job.queue_id = walk.queue_id AND job.type = walk.type AND job.state = 'queued' AND NOT job.key_full
+              AND job.target IS NULL
               AND (job.rank, job.id) < (walk.rank, walk.id)
             LIMIT %(far)s::bigint
         ) AS before
@@ -184,7 +212,8 @@ SELECT
     mine.max_concurrency, gate.cap, gate.in_flight, gate.counting, holders.ids,
     mine.concurrency_key, mine.key_full, mine.max_per_key, sharers.jobs, sharers.ids,
     mine.rate, gate.tokens, gate.breaker, gate.reopens_at, gate.trips, gate.probe_job,
-    target.uid, target.live_at,
+    aim.uid, target.live_at, aim.drained_at IS NOT NULL OR target.drains, target.reserved, target.is_able,
+    aim.reserved, aim.last_error,
     fleet.slots, (
         SELECT count(*) FROM crew
         INNER JOIN jobs_job_live AS job ON crew.id = job.session_id
@@ -201,14 +230,20 @@ CROSS JOIN ahead
 CROSS JOIN pace
 LEFT JOIN hold ON TRUE
 LEFT JOIN halt ON TRUE
+CROSS JOIN aim
 LEFT JOIN LATERAL (
     SELECT
-        worker.uid,
-        (
-            SELECT max(least(session.ended_at, session.fenced_at, session.lease_expires_at))
-            FROM workers_session AS session
-            WHERE session.worker_id = worker.id
-        ) AS live_at
-    FROM workers_worker AS worker
-    WHERE worker.id = mine.required_worker
+        max(session.until) AS live_at,
+        bool_or(session.draining) FILTER (WHERE session.until > mine.now) AS drains,
+        bool_or(session.reservation_id IS DISTINCT FROM aim.reservation_id) FILTER (WHERE session.until > mine.now) AS reserved,
+        bool_or(
+            mine.type = ANY(session.types) AND (cardinality(session.queues) = 0 OR mine.queue_id = ANY(session.queues))
+        ) FILTER (WHERE session.until > mine.now) AS is_able
+    FROM (
+        SELECT
+            least(boot.ended_at, boot.fenced_at, boot.lease_expires_at) AS until, boot.draining, boot.reservation_id,
+            boot.types, boot.queues
+        FROM workers_session AS boot
+        WHERE boot.worker_id = aim.worker_id
+    ) AS session
 ) AS target ON TRUE;

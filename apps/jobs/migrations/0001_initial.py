@@ -109,6 +109,7 @@ class Migration(migrations.Migration):
                         ("submitted_by", models.UUIDField(null=True)),
                         ("required_worker", models.UUIDField(null=True)),
                         ("assigned_worker", models.UUIDField(null=True)),
+                        ("target", models.UUIDField(null=True)),
                         ("timeout_ms", models.BigIntegerField(null=True)),
                         ("priority", models.SmallIntegerField(default=0)),
                         ("max_attempts", models.SmallIntegerField()),

@@ -16,6 +16,7 @@ CREATE TABLE jobs_job (
     submitted_by uuid,
     required_worker uuid,
     assigned_worker uuid,
+    target uuid,
     timeout_ms bigint,
     priority smallint NOT NULL DEFAULT 0,
     max_attempts smallint NOT NULL,
@@ -77,7 +78,11 @@ ALTER TABLE jobs_job_live ADD CONSTRAINT job_pending_means_blocked CHECK (pendin
 ALTER TABLE jobs_job_live ADD CONSTRAINT job_run_at_is_sane CHECK (run_at < '9999-01-01Z');
 CREATE UNIQUE INDEX jobs_job_live_id ON jobs_job_live (id);
 -- claim.sql: one lane per queue and type, walked in order
-CREATE INDEX jobs_job_live_lane ON jobs_job_live (queue_id, type, rank, id) WHERE state = 'queued' AND NOT key_full;
+CREATE INDEX jobs_job_live_lane ON jobs_job_live (queue_id, type, rank, id)
+WHERE state = 'queued' AND NOT key_full AND target IS NULL;
+-- claim_aimed.sql: the same for each worker, of the jobs that wait for it
+CREATE INDEX jobs_job_live_aimed ON jobs_job_live (queue_id, target, type, rank, id)
+WHERE state = 'queued' AND NOT key_full AND target IS NOT NULL;
 -- promote.sql
 CREATE INDEX jobs_job_live_due ON jobs_job_live (run_at) WHERE state IN ('scheduled', 'retry_wait');
 -- reap.sql, heartbeat.sql, and the claim's count of what its session runs

@@ -40,6 +40,7 @@ class Job(models.Model):
     submitted_by = models.UUIDField(null=True)  # a user or a token: UUIDv7 ids never collide
     required_worker = models.UUIDField(null=True)
     assigned_worker = models.UUIDField(null=True)
+    target = models.UUIDField(null=True)  # whom it waits for: see apps/jobs/engine/aim.sql; NULL: any worker
     timeout_ms = models.BigIntegerField(null=True)
     priority = models.SmallIntegerField(default=0)
     max_attempts = models.SmallIntegerField()

@@ -109,7 +109,7 @@ def _type_paused(facts: Facts) -> Iterator[Gate]:
 
 
 def _no_worker(facts: Facts) -> Iterator[Gate]:
-    if facts.announcing:
+    if facts.announcing or facts.target or facts.reservation:
         return
     since = facts.known_until if facts.known_until and facts.known_until <= facts.now else None
     if facts.draining:
@@ -166,11 +166,30 @@ def _breaker(facts: Facts) -> Iterator[Gate]:
 
 
 def _target(facts: Facts) -> Iterator[Gate]:
-    if facts.target is None or (facts.target_live_at and facts.target_live_at > facts.now):
+    """One worker alone may run it, and cannot now."""
+    only, live_at = f"It waits for worker {facts.target}", facts.target_live_at
+    if facts.target is None:
         return
-    gone = f" since {_at(facts.target_live_at)}" if facts.target_live_at else ""
-    says = f"Only the worker {facts.target} may run it, and that one is offline{gone}."
-    yield Gate("worker_offline", says, since=facts.target_live_at, by=facts.target)
+    if live_at is None or live_at <= facts.now:
+        gone = f" since {_at(live_at)}" if live_at else ""
+        yield Gate("worker_offline", f"{only}, which is offline{gone}.", since=live_at, by=facts.target)
+    elif facts.target_drains:
+        yield Gate("worker_draining", f"{only}, which drains and takes no more.", by=facts.target)
+    elif facts.target_reserved:
+        yield Gate("worker_reserved", f"{only}, which is reserved for another workflow.", by=facts.target)
+    elif not facts.target_is_able:
+        says = f"{only}, which does not serve this queue or announce the type {facts.type}."
+        yield Gate("worker_unable", says, by=facts.target)
+
+
+def _reservation(facts: Facts) -> Iterator[Gate]:
+    if facts.reservation != "pending":
+        return
+    worker = f"worker {facts.target}" if facts.target else "a worker"
+    error = f": {facts.reservation_error}" if facts.reservation_error else ""
+    yield Gate(
+        "reservation_pending", f"Its workflow waits until {worker} is free for it alone{error}.", by=facts.target
+    )
 
 
 def _slots(facts: Facts) -> Iterator[Gate]:
@@ -187,7 +206,7 @@ def _when_queued(look: Callable[[Facts], Iterator[Gate]]) -> Callable[[Facts], I
 ORDER: tuple[Callable[[Facts], Iterator[Gate]], ...] = (
     _due, _parents, _approval, _paused, _type_paused, _no_worker,
     _when_queued(_cap), _when_queued(_key), _when_queued(_token), _when_queued(_breaker),
-    _target, _when_queued(_slots),
+    _target, _reservation, _when_queued(_slots),
 )  # fmt: skip
 
 

@@ -90,6 +90,10 @@ class JobAnswer(serializers.Serializer[Any]):
     workflow = serializers.UUIDField(source="workflow_id", allow_null=True)
     batch = serializers.UUIDField(source="batch_id", allow_null=True)
     submitted_by = serializers.UUIDField(allow_null=True, help_text="A user or a token.")
+    required_worker = serializers.CharField(allow_null=True, help_text="The uid of the only worker that may run it.")
+    assigned_worker = serializers.CharField(
+        allow_null=True, help_text="The worker that it, or its workflow, is bound to."
+    )
 
 
 class CancelledAnswer(JobAnswer):
@@ -149,7 +153,8 @@ class GateAnswer(serializers.Serializer[Any]):
 
     code = serializers.CharField(
         help_text="due, parents, approval, paused, queue_paused, type_paused, no_worker, cap_counting, cap_full, "
-        "key_full, rate, breaker_open, breaker_half_open, worker_offline, slots_taken, in_line"
+        "key_full, rate, breaker_open, breaker_half_open, worker_offline, worker_draining, worker_reserved, worker_unable, "
+        "reservation_pending, slots_taken, in_line"
     )
     says = serializers.CharField()
     since = serializers.DateTimeField(allow_null=True)
@@ -199,6 +204,7 @@ class JobDetailAnswer(JobAnswer):
     concurrency_key = serializers.CharField(allow_null=True)
     requires_approval = serializers.BooleanField(help_text="Before it runs, after its parents.")
     approval = ApprovalAnswer(allow_null=True)
+    placement = serializers.CharField(help_text="any, job or dispatch")
     pending_parents = serializers.IntegerField()
     payload = serializers.JSONField()
     result = serializers.JSONField(help_text="While it awaits approval, what its handler asks about.")

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Query, Text, Whole
 from apps.errors import BadInput
-from apps.jobs.states import OnParentFailure
+from apps.jobs.states import OnParentFailure, Placement
 
 KEY_MAX, NAME_MAX, ERROR_MAX, NOTE_MAX = 255, 128, 255, 1000
 BULK_MAX = LINES_MAX = 1000
@@ -34,6 +34,13 @@ class JobFields(Body):
     )
     requires_approval = Flag(required=False, help_text="Somebody must approve it before it runs.")
     workflow = serializers.UUIDField(required=False, help_text="A workflow of the project that it joins.")
+    required_worker = Text(max_length=NAME_MAX, required=False, help_text="The uid of the only worker that may run it.")
+    placement = Pick(
+        Placement.choices,
+        required=False,
+        help_text="job: it stays with the worker that runs it first; dispatch: it goes where its workflow goes. "
+        "Default: any.",
+    )
     labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
 
 

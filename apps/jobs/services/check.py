@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.dateparse import parse_datetime
 
 from apps.errors import BadInput, Fault, UnknownField
-from apps.jobs.states import OnParentFailure
+from apps.jobs.states import OnParentFailure, Placement
 
 NAME_MAX, KEY_MAX = 128, 255
 SMALL = 1000
@@ -46,6 +46,8 @@ def check(fields: Mapping[str, Any], *, pointer: str = "#") -> dict[str, Any]:
     checked, faults = look(fields, _RULES, required="type", pointer=pointer)
     if "run_at" in checked and "delay_seconds" in checked:
         faults.append(Fault(f"{pointer}/delay_seconds", "Give run_at or delay_seconds, not both."))
+    if "required_worker" in checked and checked.get("placement") == Placement.ANY:
+        faults.append(Fault(f"{pointer}/placement", "A job that requires a worker does not run on any."))
     refuse(faults)
     return checked
 
@@ -238,10 +240,13 @@ def _id(value: Any) -> UUID:
         raise _Wrong("This must be an id.") from None
 
 
-def _choice(value: Any) -> str:
-    if value not in OnParentFailure.values:
-        raise _Wrong(f"This must be one of {', '.join(OnParentFailure.values)}.")
-    return str(value)
+def _choice(values: Collection[str]) -> Callable[[Any], str]:
+    def rule(value: Any) -> str:
+        if not isinstance(value, str) or value not in values:
+            raise _Wrong(f"This must be one of {', '.join(values)}.")
+        return str(value)
+
+    return rule
 
 
 def _policy(value: Any) -> Any:
@@ -260,11 +265,13 @@ _RULES: dict[str, Callable[[Any], Any]] = {
     "max_losses": _whole(1, SMALL),
     "max_snoozes": _whole(0, SMALL),
     "depends_on": _parents,
-    "on_parent_failure": _choice,
+    "on_parent_failure": _choice(OnParentFailure.values),
     "unique_key": _text(KEY_MAX),
     "concurrency_key": _text(KEY_MAX),
     "requires_approval": _flag,
     "workflow": _id,
+    "required_worker": _text(NAME_MAX),  # its uid; looked up by submit
+    "placement": _choice(Placement.values),
     "labels": _labels,
 }
 WORKFLOW_RULES = {"name": _text(NAME_MAX), "priority": _RULES["priority"], "labels": _labels}

@@ -18,10 +18,11 @@ from apps.jobs.engine.enqueue import SNOOZES, Enqueued, NewJob, enqueue
 from apps.jobs.engine.wake import SOON, wake_promoter, wake_queue
 from apps.jobs.models import Job
 from apps.jobs.selectors import find
+from apps.jobs.selectors.targets import targetable
 from apps.jobs.services.check import check
 from apps.jobs.services.full import refuse_when_full
 from apps.jobs.services.join import held_back, join
-from apps.jobs.states import JobState
+from apps.jobs.states import JobState, Placement
 from apps.queues.models import Queue, RetryPolicy
 from apps.queues.selectors import with_depth
 from apps.sql import after_commit
@@ -35,8 +36,9 @@ def submit(*, queue: Queue | str, type: str, submitted_by: UUID | None = None, *
 
     `queue` is a Queue or "org/project/queue". Fields: payload, priority, run_at or delay_seconds,
     timeout_ms, retry_policy, max_attempts, max_losses, depends_on, on_parent_failure, unique_key,
-    concurrency_key, max_snoozes, requires_approval, workflow, labels. Raises BadInput naming the field, and QueueFull. The answer's `is_new` is False when a live job
-    already held the unique key: then that one is answered.
+    concurrency_key, max_snoozes, requires_approval, workflow, labels, required_worker (its uid), placement. Raises
+    BadInput or WorkerUnavailable naming the field, and QueueFull. The answer's `is_new` is False when a live job already
+    held the unique key: then that one is answered.
     """
     place = queue_of(queue)
     refuse_when_full(place)
@@ -65,6 +67,8 @@ def _as_job(queue: Queue, job: NewJob, placed: Enqueued, submitted_by: UUID | No
         "unique_key": job.unique_key,
         "concurrency_key": job.concurrency_key,
         "labels": json.loads(job.labels) if job.labels else None,
+        "placement": job.placement,
+        "required_worker": job.required_worker,
         "submitted_by": submitted_by,
         "request_id": structlog.contextvars.get_contextvars().get("request_id"),
         **{name: getattr(placed, name) for name in DECIDED},
@@ -172,14 +176,30 @@ def new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: 
         raise BadInput.at(f"{pointer}/type", "This queue does not take this type.")
     policy = ready.pop("retry_policy", None)
     delay = ready.pop("delay_seconds", None)
+    placed = _placed(queue, ready, pointer, policies) if "required_worker" in ready or "placement" in ready else {}
     return NewJob(
         workflow_id=ready.pop("workflow", None),
         queue_id=queue.id,
         retry_policy_id=_policy(queue, policy, f"{pointer}/retry_policy", policies),
         delay_ms=None if delay is None else round(delay * 1000),
         payload=ready.pop("payload", "{}"),
+        **placed,
         **ready,
     )
+
+
+def _placed(queue: Queue, ready: dict[str, Any], pointer: str, known: dict[str, UUID]) -> dict[str, Any]:
+    """Where a job is to run; the default is kept as nothing, which costs nothing."""
+    placement, uid = ready.pop("placement", None), ready.pop("required_worker", None)
+    if placement == Placement.DISPATCH and "workflow" not in ready:
+        raise BadInput.at(f"{pointer}/placement", "Only a job of a workflow goes where its workflow goes.")
+    if uid is None or placement == Placement.DISPATCH:
+        return {"placement": None if placement == Placement.ANY else placement}
+    if f"worker {uid}" not in known:
+        organization = queue.project.organization_id
+        worker = targetable(uid=uid, organization_id=organization, queues=[queue], pointer=f"{pointer}/required_worker")
+        known[f"worker {uid}"] = worker.pk
+    return {"placement": Placement.JOB.value, "required_worker": known[f"worker {uid}"]}
 
 
 def _policy(queue: Queue, given: Any, pointer: str, known: dict[str, UUID]) -> UUID | None:

@@ -15,6 +15,7 @@ import structlog
 from apps import handlers
 from apps.handlers import Handler
 from apps.jobs.engine.claim import Claim, Claimed, Hint, Walk, claim_on
+from apps.jobs.engine.claim_aimed import claim_aimed_on
 from apps.runtime.executor import Run, Stop
 from apps.runtime.supervisor.gating import Gating
 from apps.runtime.supervisor.pool import Pool, PoolSpec, queues_of, types_of
@@ -27,6 +28,8 @@ BATCH_WAIT = 0.005  # seconds a busy worker waits for more slots to claim for to
 NOT_READY_WAIT = 0.02  # seconds until executors that are being replaced are looked at again
 LEAST_WAIT = 0.001  # seconds until a token comes, at least
 SHARE = 4  # … unless this part of them is free
+AIMED_FOR = 5.0  # seconds for which what waits for this worker is claimed too, once any was seen
+AIMED_EVERY = 0.25  # seconds until a worker that always finds something looks whether there is any
 
 log = structlog.get_logger("fencepost.worker")
 
@@ -45,6 +48,7 @@ class Claiming:
         # Half at a time: while one half is being reported, the other is claimed and runs.
         self.at_most = max(1, math.ceil(pool.slots / 2))
         self.plain_empty = False  # the last claim from queues without limits found nothing
+        self.aimed_until = self.aimed_at = -math.inf
         self.odd = False  # whose turn it was when there was one slot for both kinds of queues
         self.full = False  # the last claim got all it asked for: there is more
         wanted = types_of(spec, state.options.pools, state.options.types or handlers.types())
@@ -80,8 +84,9 @@ class Claiming:
         for job in got.jobs:
             self._start(job)
         self.full = limited + len(got.jobs) == limit
-        seen_all = bool(share) and not self.turns.more and not self.gating.again
         found = bool(limited or got.jobs or got.contended)
+        news = await self._look_for_aimed(busy=found)
+        seen_all = bool(share) and not (self.turns.more or self.gating.again or news)
         pool.empty = seen_all and not found and not self.gating.left
         if seen_all and not found:
             if pool.empty and state.options.burst and not state.held and all(one.empty for one in state.pools):
@@ -122,7 +127,7 @@ class Claiming:
         """Claim where there are limits."""
         state = self.state
         assert state.session_id is not None  # noqa: S101 — the supervisor registers before it claims
-        jobs = await self.gating.claim(state.session_id, queues, limit, state.weights)
+        jobs = await self.gating.claim(state.session_id, queues, limit, state.weights, aimed=self._aimed)
         for job in jobs:
             self._start(job)
         return len(jobs)
@@ -136,8 +141,9 @@ class Claiming:
             return Claimed(jobs=[], candidates=0)
         # Who leaves when there is nothing left must have looked everywhere.
         hint = replace(Hint() if state.options.burst else self.walk.hint(len(state.held)), ahead=self.turns.ahead())
+        look = claim_aimed_on if self._aimed else claim_on
         got: Claimed = await self._send(
-            lambda connection: claim_on(
+            lambda connection: look(
                 connection, session_id=session_id, queues=queues, offers=self.offers, limit=limit, hint=hint
             )
         )
@@ -148,6 +154,22 @@ class Claiming:
         self.gating.hear(known=got.gated or (self.turns.rotates and self.gating.known))
         self.pool.gated = self.gating.known
         return got
+
+    @property
+    def _aimed(self) -> bool:
+        """Does something wait for this worker, or for whoever comes first?"""
+        return time.monotonic() < self.aimed_until
+
+    async def _look_for_aimed(self, *, busy: bool) -> bool:
+        """Look whether there is any: with nothing else to do, and now and then; True if that is news."""
+        now, session_id = time.monotonic(), self.state.session_id
+        if self._aimed or session_id is None or (busy and now - self.aimed_at < AIMED_EVERY):
+            return False
+        self.aimed_at = now
+        if not await self.turns.aimed(session_id):
+            return False
+        self.aimed_until = time.monotonic() + AIMED_FOR
+        return True
 
     async def _send[T](self, call: Call[T]) -> T:
         """A claim's call: whether one is on its way matters to whoever finds jobs that nobody knows."""
@@ -163,7 +185,7 @@ class Claiming:
         if self.served is not self.state.queues:
             self.served = self.state.queues
             self.turns.serve(queues_of(self.spec, self.state.options.pools, self.served))
-        return await self.turns.next(limit)
+        return await self.turns.next(limit, aimed_at=self.state.session_id if self._aimed else None)
 
     def _start(self, job: Claim) -> None:
         state = self.state

@@ -35,19 +35,22 @@ class Gating:
         return self.waits < math.inf
 
     async def claim(
-        self, session_id: UUID, queues: Sequence[UUID], limit: int, weights: Mapping[UUID, int]
+        self,
+        session_id: UUID,
+        queues: Sequence[UUID],
+        limit: int,
+        weights: Mapping[UUID, int],
+        *,
+        aimed: bool = False,
     ) -> list[Claim]:
-        """Up to `limit` jobs, shared out by weight among the queues that admit any, those first that have had least."""
+        """Up to `limit` jobs (`aimed`: those too that wait for this worker), shared out by weight.
+
+        Among the queues that admit any, those come first that have had least.
+        """
         self.waits, self.again = math.inf, False
         if not self.known or not queues:
             return []
-        found = await self.wire.send(
-            lambda connection: gates.on(connection, queues=list(queues), types=list(self.offers))
-        )
-        self.waits = min((one.wait_seconds for one in found if one.wait_seconds > 0), default=math.inf)
-        ahead = self.turns.ahead()
-        open_now = [one.queue_id for one in found if one.wait_seconds <= 0]
-        open_now.sort(key=lambda queue_id: ahead.get(queue_id, 0.0))
+        open_now = await self._open(queues, session_id if aimed else None)
         weight = sum(weights.get(queue_id, 1) for queue_id in open_now)
         jobs: list[Claim] = []
         for queue_id in open_now:
@@ -55,14 +58,25 @@ class Gating:
             share = math.ceil((limit - len(jobs)) * own / weight)
             weight -= own
             if share > 0:
-                jobs += await self._claim(session_id, queue_id, share)
+                jobs += await self._claim(session_id, queue_id, share, aimed=aimed)
         self.turns.see([job.queue_id for job in jobs], weights)
         return jobs
 
-    async def _claim(self, session_id: UUID, queue_id: UUID, limit: int) -> list[Claim]:
+    async def _open(self, queues: Sequence[UUID], session_id: UUID | None) -> list[UUID]:
+        """Those of the queues that admit something of what waits, or of what waits for a session's worker."""
+        found = await self.wire.send(
+            lambda connection: gates.on(connection, queues=list(queues), types=list(self.offers), session_id=session_id)
+        )
+        self.waits = min((one.wait_seconds for one in found if one.wait_seconds > 0), default=math.inf)
+        ahead = self.turns.ahead()
+        return sorted(
+            (one.queue_id for one in found if one.wait_seconds <= 0), key=lambda queue_id: ahead.get(queue_id, 0.0)
+        )
+
+    async def _claim(self, session_id: UUID, queue_id: UUID, limit: int, *, aimed: bool) -> list[Claim]:
         got = await self.send(
             lambda connection: claim_gated_on(
-                connection, session_id=session_id, queue_id=queue_id, offers=self.offers, limit=limit
+                connection, session_id=session_id, queue_id=queue_id, offers=self.offers, limit=limit, aimed=aimed
             )
         )
         self.again = self.again or got.contended

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from apps.jobs.engine.ready import NOWHERE, Send, ready_after
+from apps.jobs.engine.ready import NOWHERE, Send, ready_after, ready_aimed
 
 AT_ONCE = 16  # queues one claim looks at; a worker that serves more asks first which have work
 
@@ -21,7 +21,7 @@ class Turns:
         self.send = send
         self.queues: Sequence[UUID] = []
         self.known: Collection[UUID] = ()
-        self.cursor = NOWHERE
+        self.cursor = self.aimed_cursor = NOWHERE
         self.more = False  # the round goes on: there may be others that have work
         self.now = 0.0
         self.clocks: dict[UUID, float] = {}
@@ -34,8 +34,11 @@ class Turns:
     def rotates(self) -> bool:
         return len(self.queues) > AT_ONCE
 
-    async def next(self, limit: int) -> Sequence[UUID]:
-        """The queues to claim so many jobs from: all, or the next few that have work when there are many."""
+    async def next(self, limit: int, *, aimed_at: UUID | None = None) -> Sequence[UUID]:
+        """The queues to claim so many jobs from: all, or the next few that have work when there are many.
+
+        `aimed_at` is a session for whose worker there may be jobs in queues that have none for others.
+        """
         if not self.rotates:
             self.more = False
             return self.queues
@@ -45,10 +48,20 @@ class Turns:
         if not self.more and self.cursor != NOWHERE:
             found += [one for one in await self._after(NOWHERE, few - len(found)) if one <= self.cursor]
         self.cursor = found[-1] if found else NOWHERE
+        if aimed_at is not None:
+            found += [one for one in await self.aimed(aimed_at) if one not in found]
         return found
 
     async def _after(self, cursor: UUID, limit: int) -> list[UUID]:
         return await ready_after(self.send, after=cursor, queues=self.known, limit=limit)
+
+    async def aimed(self, session_id: UUID, limit: int = AT_ONCE) -> list[UUID]:
+        """Queues of ours with jobs for the worker of a session; from the start again where that was the end."""
+        found = await self.send(
+            lambda connection: ready_aimed.on(connection, session_id=session_id, after=self.aimed_cursor, limit=limit)
+        )
+        self.aimed_cursor = found[-1] if len(found) == limit else NOWHERE
+        return [one for one in found if one in self.known]
 
     def ahead(self) -> Mapping[UUID, float]:
         """How far the clocks of queues are ahead of the others'."""

@@ -68,6 +68,7 @@ class Migration(migrations.Migration):
                 ("sample", models.JSONField(null=True)),
                 ("capabilities", models.JSONField(null=True)),
                 ("fenced_writes", models.BigIntegerField(default=0)),
+                ("reservation_id", models.UUIDField(null=True)),
                 (
                     "worker",
                     models.ForeignKey(

@@ -1,0 +1,39 @@
+"""Workers that jobs may be bound to."""
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db.models import Q
+from django.utils.timezone import now
+
+from apps.errors import BadInput, WorkerUnavailable
+from apps.queues.models import Queue
+from apps.workers.models import Session, Worker
+
+
+def targetable(*, uid: str, organization_id: UUID, queues: Collection[Queue], pointer: str) -> Worker:
+    """The worker of a name that may take work of these queues of an organization, if there is one.
+
+    Raises BadInput at `pointer` where it does not exist or is not theirs, and WorkerUnavailable where it
+    drains, is reserved, has been silent for a lease, or does not serve one of the queues.
+    """
+    worker = Worker.objects.filter(Q(organization=None) | Q(organization=organization_id), uid=uid).first()
+    if worker is None:
+        raise BadInput.at(pointer, "There is no such worker.")
+    session = Session.objects.filter(worker=worker, ended_at=None, fenced_at=None, lease_expires_at__gt=now()).first()
+    if session is None:
+        raise WorkerUnavailable.at(pointer, f"The worker {uid} is offline.")
+    if worker.drained_at or session.draining:
+        raise WorkerUnavailable.at(pointer, f"The worker {uid} drains and takes no more.")
+    if session.reservation_id:
+        raise WorkerUnavailable.at(pointer, f"The worker {uid} is reserved.")
+    for queue in queues:
+        if session.queues and queue.pk not in session.queues:
+            raise WorkerUnavailable.at(pointer, f"The worker {uid} does not serve the queue {queue.name}.")
+    return worker
+
+
+def names(ids: Collection[UUID | None]) -> dict[UUID | None, str]:
+    """What workers are called, by their ids; those that are gone are missing."""
+    known = [one for one in ids if one is not None]
+    return dict(Worker.objects.filter(pk__in=known).values_list("pk", "uid")) if known else {}

@@ -23,6 +23,7 @@ urlpatterns = [
     path("jobs/<uuid:job_id>/run-next", order.run_next, name="run_next"),
     path("jobs/<uuid:job_id>/priority", order.priority, name="priority"),
     path("jobs/<uuid:job_id>/reschedule", order.reschedule, name="reschedule"),
+    path("jobs/<uuid:job_id>/reassign", order.reassign, name="reassign"),
     path("queues/<uuid:queue_id>", queues.queue, name="queue"),
     path("queues/<uuid:queue_id>/types/pause", order.pause_type, name="pause_type"),
     path("queues/<uuid:queue_id>/types/resume", order.resume_type, name="resume_type"),

@@ -60,6 +60,7 @@ urlpatterns = [
     order.Priority.at("jobs/<uuid:job>/priority"),
     order.Move.at("jobs/<uuid:job>/move"),
     order.RunNext.at("jobs/<uuid:job>/run-next"),
+    order.Reassign.at("jobs/<uuid:job>/reassign"),
     read.DeadLetters.at("dlq"),
     verbs.DeadLetter.at("dlq/<uuid:job>"),
     verbs.ReplayDeadLetter.at("dlq/<uuid:job>/replay"),

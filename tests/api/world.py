@@ -213,6 +213,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("job-approve", "POST"): Ask(lambda w: f"jobs/{w.asking}/approve", lambda: {"note": "x"}),
     ("job-reject", "POST"): Ask(lambda w: f"jobs/{w.asking}/reject", lambda: {"note": "x"}),
     ("job-run-next", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/run-next"),
+    ("job-reassign", "POST"): Ask(lambda w: f"jobs/{w.scheduled}/reassign", lambda: {"worker": None}),
     ("dlq", "GET"): Ask(lambda w: f"dlq?project={w.project}"),
     ("dlq-job", "DELETE"): Ask(lambda w: f"dlq/{w.dead}", status=204),
     ("dlq-job-replay", "POST"): Ask(lambda w: f"dlq/{w.dead}/replay"),

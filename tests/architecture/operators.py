@@ -25,6 +25,8 @@ from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
 from apps.jobs.engine.reject import reject
 from apps.jobs.engine.ready import ready_aimed
+from apps.jobs.engine.reassign import reassign
+from apps.jobs.engine.reassign_workflow import reassign_workflow
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report
 from apps.jobs.engine.rerank import rerank
@@ -69,6 +71,8 @@ def steer(queue: Any) -> None:
     assert reject(job_id=decided[1], by="ann") == frozenset()
     assert set_parents(job_id=jobs[0], parents=[*jobs[1:], seeded("live", 9)])
     assert set_parents(job_id=jobs[0], parents=[])
+    assert reassign(job_id=jobs[1], worker_id=seeded("worker", 1))
+    assert reassign_workflow(workflow_id=seeded("workflow", 10), worker_id=seeded("worker", 1))
     pause(ids=jobs)
     resume(ids=jobs)
     rerank(queues=[queue.pk])

@@ -253,7 +253,7 @@ def test_the_claim_walks_each_lane_in_order(plans):
         lanes = [
             node for node in nodes(plan) if node.get("Index Name") in ("jobs_job_live_lane", "jobs_job_live_aimed")
         ]
-        assert len(lanes) > 1
+        assert lanes
         assert {node["Scan Direction"] for node in lanes} == {"Forward"}
         assert all(_stops_early(node) for node in lanes)
 

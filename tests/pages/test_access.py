@@ -51,6 +51,7 @@ WRITES = {
     "run_next": ("job", Role.MEMBER),
     "priority": ("job", Role.MEMBER),
     "reschedule": ("job", Role.MEMBER),
+    "reassign": ("job", Role.MEMBER),
     "breaker": ("queue", Role.MEMBER),
     "pause_type": ("queue", Role.MEMBER),
     "resume_type": ("queue", Role.MEMBER),

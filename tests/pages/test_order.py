@@ -65,6 +65,15 @@ def test_nonsense_is_refused_in_words(verb, data, member, queue):
     assert not Entry.objects.filter(target_id=str(job_id)).exists()
 
 
+def test_a_job_is_given_to_another_worker_which_the_page_names(member, queue, session):
+    job_id = acts.enqueue(queue)
+    seen = text_of(post(member, "reassign", job_id, worker=session.worker.uid))
+    assert "It waits for another worker." in seen
+    assert f"Requires worker {session.worker.uid}" in seen
+    assert "There is no such worker." in text_of(post(member, "reassign", job_id, worker="nobody"))
+    assert "Requires" not in text_of(post(member, "reassign", job_id, worker=""))
+
+
 def test_a_queue_is_paused_until_a_time_with_a_reason(member, queue):
     end = (timezone.now() + timedelta(hours=2)).replace(second=0, microsecond=0)
     seen = text_of(post(member, "pause", queue.pk, reason="the printer burns", until=f"{end:%Y-%m-%dT%H:%M}"))

@@ -4,6 +4,7 @@ import pytest
 from django.db import transaction
 
 from apps.audit.record import SYSTEM
+from apps.errors import Conflict
 from apps.jobs import services
 from apps.jobs.models import Job, Workflow
 from apps.queues.services import queues
@@ -89,3 +90,36 @@ def test_a_workflow_that_a_job_is_joining_is_bound_a_little_later(queue):
         late = join(flow, queue)
         assert aside(lambda: aimed(session, queue)) == []
     assert ids(aimed(session, queue)) == {first, late}
+
+
+def test_a_workflow_is_not_moved_while_its_first_job_is_being_claimed(queue):
+    """The claim comes first: the operator hears that something runs there."""
+    session, other = SessionFactory.create_batch(2)
+    flow, jobs = workflow(queue)
+    with meanwhile(lambda: reassign_workflow(flow, other)) as moved:
+        assert len(aimed(session, queue, limit=1)) == 1
+    assert isinstance(moved.exception(), Conflict)
+    assert set(targets(*jobs)) == {session.worker_id}
+
+
+def test_a_job_that_is_claimed_while_its_workflow_is_moved_runs_nowhere_else(queue):
+    """The workflow is bound by now, and the claim does not look at its row: the rows of its jobs decide."""
+    session, other = SessionFactory.create_batch(2)
+    flow, jobs = workflow(queue, required_worker=session.worker_id)
+    with meanwhile(lambda: reassign_workflow(flow, other)) as moved:
+        assert len(aimed(session, queue, limit=1)) == 1
+    assert isinstance(moved.exception(), Conflict)
+    assert set(targets(*jobs)) == {session.worker_id}
+
+
+def test_what_a_move_holds_is_not_claimed_by_the_worker_it_leaves(queue):
+    session, other = SessionFactory.create_batch(2)
+    flow, jobs = workflow(queue, required_worker=session.worker_id)
+    with transaction.atomic():
+        reassign_workflow(flow, other)
+        assert aside(lambda: aimed(session, queue)) == []
+    assert ids(aimed(other, queue)) == set(jobs)
+
+
+def reassign_workflow(flow, session):
+    services.reassign_workflow(workflow_id=flow.pk, actor=SYSTEM, worker=session.worker.uid)

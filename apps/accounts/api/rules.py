@@ -90,6 +90,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "job-duplicate": {"POST": SUBMIT},
     "job-approve": {"POST": OPERATE},
     "job-reject": {"POST": OPERATE},
+    "job-reassign": {"POST": OPERATE},
     "dlq": {"GET": VIEW},
     "dlq-job": {"DELETE": ADMIN},
     "dlq-job-replay": {"POST": OPERATE},

@@ -12,6 +12,7 @@ from django.utils.timezone import now
 from apps.accounts.models import ApiToken, User
 from apps.jobs.models import Dependency, Job, JobLog
 from apps.jobs.selectors import DEAD_LETTERS, detail
+from apps.jobs.selectors.targets import names
 
 LINES = 500  # shown of its log
 KIN = 50  # shown of its parents, and of its children
@@ -42,6 +43,14 @@ class Texts:
     result: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The names of the worker that a job requires, and of the one that it, or its workflow, was assigned to."""
+
+    required: str | None
+    assigned: str | None
+
+
 def lines(job: Job) -> list[JobLog]:
     """The newest lines of all attempts, the open one included, in the order they were written."""
     return list(detail.logs(job).order_by("-fence", "-line")[:LINES])[::-1]
@@ -70,6 +79,12 @@ def children(job: Job) -> Kin:
         return Kin([], more=False)
     edges = Dependency.objects.filter(parent_id=job.pk).values_list("child_id", flat=True)
     return _kin(edges, job.created_at)
+
+
+def bound(job: Job) -> Bound:
+    """The workers it is bound to."""
+    found = names([job.required_worker, job.assigned_worker])
+    return Bound(found.get(job.required_worker), found.get(job.assigned_worker))
 
 
 def submitter(job: Job) -> str:

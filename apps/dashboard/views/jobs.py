@@ -41,6 +41,7 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         holder=detail.holder(one),
         waiting=why_waiting(one),
         approved_at=reads.decided_at(one),
+        bound=reads.bound(one),
         texts=reads.texts(one) if seat.sees_payloads_of(one.queue) else None,
         earlier=detail.earlier_payloads(one),
         files=reads.files(one) if seat.sees_payloads_of(one.queue) else [],

@@ -85,6 +85,13 @@ reschedule = verb(
     "Its time was changed.",
 )
 
+reassign = verb(
+    lambda request, one: services.reassign(
+        job_id=one.pk, actor=actor(request), worker=clean(request.POST.get("worker", "")) or None
+    ),
+    "It waits for another worker.",
+)
+
 
 def _of_type(act: Callable[[Request, Project, str], object], done: str) -> Callable[..., HttpResponse]:
     """A POST by a member that does one thing to a type in every queue of the project, from the page of one."""

@@ -108,6 +108,7 @@ class JobConsole(Deciding):
         "move_to_bottom",
         "set_priority",
         "reschedule",
+        "reassign",
     )
     row_buttons = ("approve", "reject", "cancel", "retry", "replay", "duplicate", "pause", "resume", "run_next")
     readonly_fields = ("where", "waits_for", "tries", "payload_text", "result_text", "buttons")

@@ -10,7 +10,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from unfold.widgets import UnfoldAdminIntegerFieldWidget
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
 
 from apps.audit.admin.console import Window, actor_of
 from apps.jobs import services
@@ -26,6 +26,15 @@ class PriorityForm(forms.Form):
 class TimeForm(forms.Form):
     minutes = forms.IntegerField(
         min_value=0, max_value=MINUTES_MAX, label="Due in minutes", widget=UnfoldAdminIntegerFieldWidget
+    )
+
+
+class WorkerForm(forms.Form):
+    worker = forms.CharField(
+        max_length=128,
+        required=False,
+        label="Worker; empty: the first that takes it",
+        widget=UnfoldAdminTextInputWidget,
     )
 
 
@@ -95,6 +104,13 @@ class Steering(Window):
             services.reschedule(job_id=pk, actor=actor_of(request), delay_seconds=asked["minutes"] * 60)
 
         return self.asked(request, TimeForm, "reschedule", act, "rescheduled")
+
+    @admin.action(description="Reassign…", permissions=["act"])
+    def reassign(self, request: HttpRequest, queryset: QuerySet[Job]) -> HttpResponse | None:
+        def act(pk: UUID, asked: dict[str, Any]) -> None:
+            services.reassign(job_id=pk, actor=actor_of(request), worker=asked["worker"] or None)
+
+        return self.asked(request, WorkerForm, "reassign", act, "reassigned")
 
     def asked(
         self,

@@ -108,3 +108,22 @@ class RunNext(Verb):
         self.body(bodies.Nothing)
         services.run_next(job_id=job, actor=self.actor)
         return Response(self.now(job))
+
+
+class Reassign(Verb):
+    route = "job-reassign"
+
+    @tells(
+        "Reassign a job",
+        ask=bodies.Reassign,
+        answer=answers.JobAnswer,
+        asks={"worker": "press-2"},
+        example={**QUEUED, "required_worker": "press-2"},
+        refusals=(409,),
+    )
+    def post(self, request: Request, job: UUID) -> Response:
+        """One that waits: no worker but this one takes it from now on. One that goes where its workflow goes is
+        refused; the workflow is reassigned as a whole."""
+        self.job(job)
+        services.reassign(job_id=job, actor=self.actor, **self.body(bodies.Reassign))
+        return Response(self.now(job))

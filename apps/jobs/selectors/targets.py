@@ -8,7 +8,7 @@ from django.utils.timezone import now
 
 from apps.errors import BadInput, WorkerUnavailable
 from apps.queues.models import Queue
-from apps.workers.models import Session, Worker
+from apps.workers.models import Reservation, ReservationState, Session, Worker
 
 
 def targetable(*, uid: str, organization_id: UUID, queues: Collection[Queue], pointer: str) -> Worker:
@@ -31,6 +31,13 @@ def targetable(*, uid: str, organization_id: UUID, queues: Collection[Queue], po
         if session.queues and queue.pk not in session.queues:
             raise WorkerUnavailable.at(pointer, f"The worker {uid} does not serve the queue {queue.name}.")
     return worker
+
+
+def reserved(workflow_id: UUID) -> bool:
+    """Is a workflow reserved for a worker, or does it wait to be?"""
+    return Reservation.objects.filter(
+        workflow_id=workflow_id, state__in=[ReservationState.PENDING, ReservationState.BOUND]
+    ).exists()
 
 
 def names(ids: Collection[UUID | None]) -> dict[UUID | None, str]:

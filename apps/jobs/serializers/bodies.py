@@ -122,6 +122,10 @@ class Move(Body):
     to = Pick(["up", "down", "top", "bottom"])
 
 
+class Reassign(Body):
+    worker = Text(max_length=NAME_MAX, allow_null=True, help_text="Its uid. null: the first worker that takes it.")
+
+
 class Nothing(Body):
     """An empty object."""
 

@@ -21,6 +21,7 @@ from apps.jobs.services.purge import purge
 from apps.jobs.services.queues import delete_queue, resume_queue
 from apps.jobs.services.replay import discard, replay
 from apps.jobs.services.replay_many import ReplayedQueue, replay_queue
+from apps.jobs.services.reassign import reassign, reassign_workflow
 from apps.jobs.services.retry import retry_now
 from apps.jobs.services.schedules import (
     create_schedule,
@@ -71,6 +72,8 @@ __all__ = [
     "pause_workflow",
     "purge",
     "reject",
+    "reassign",
+    "reassign_workflow",
     "replay",
     "replay_queue",
     "reschedule",

@@ -81,8 +81,7 @@ def test_a_workflow_is_told_by_the_job_that_comes_next(line, queue, session):
 
 
 def test_work_for_a_worker_stands_under_it_at_once(line, queue, session):
-    job_id = acts.enqueue(queue)
-    put(job_id, required_worker=session.worker_id)
+    acts.enqueue(queue, placement="job", required_worker=session.worker_id)
     told = line()
     [section] = told["workers"]
     assert (pending(told), section["worker"]) == ([], session.worker.uid)

@@ -13,11 +13,14 @@ from apps.jobs.engine.approve import approve
 from apps.jobs.engine.aim import aim
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim_aimed import claim_aimed
+from apps.jobs.engine.claim_gated import claim_gated
 from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
+from apps.jobs.engine.gates import gates
 from apps.jobs.engine.move import move
 from apps.jobs.engine.move_workflow import move_workflow
+from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.outcomes import Watch
 from apps.jobs.engine.pause import pause
 from apps.jobs.engine.pause_workflow import pause_workflow
@@ -27,6 +30,7 @@ from apps.jobs.engine.reject import reject
 from apps.jobs.engine.ready import ready_aimed
 from apps.jobs.engine.reassign import reassign
 from apps.jobs.engine.reassign_workflow import reassign_workflow
+from apps.jobs.engine.reconcile import reconcile
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report
 from apps.jobs.engine.rerank import rerank
@@ -112,6 +116,23 @@ def _flow(queue: Any) -> None:
     assert resume_workflow(**held)
     assert move_workflow(**held, to="down")
     assert run_workflow_next(**held)
+
+
+def limit(queue: Any) -> None:
+    """Jobs pass a gate that counts what runs behind it."""
+    limited = seeded("queue", 7)
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE queues_queue SET max_concurrency = 4, shards = 2 WHERE id = %s", [limited])
+        cursor.execute(
+            "INSERT INTO queues_gate (queue_id, shard, cap, in_flight, tokens, opens_after, breaker, trips)"
+            " SELECT %s, shard, 2, 0, 1, 1, 'closed', 0 FROM generate_series(0, 1) AS shard",
+            [limited],
+        )
+    assert open_gates() == (limited, True)
+    assert [one.queue_id for one in gates(queues=[limited], types=["ping"], session_id=None)] == [limited]
+    passed = claim_gated(session_id=queue.session_id, queue_id=limited, offers={"ping": None}, limit=50)
+    assert len(passed.jobs) == 2
+    assert reconcile() == (limited, [])
 
 
 def take_aimed(queue: Any, queues: list[UUID]) -> None:

@@ -22,20 +22,16 @@ from apps.errors import Refusal
 from apps.jobs.engine import log, prune
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim import claim
-from apps.jobs.engine.claim_gated import claim_gated
 from apps.jobs.engine.claim_in_turn import claim_in_turn
 from apps.jobs.engine.depth import depth
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.fenced import fenced
-from apps.jobs.engine.gates import gates
 from apps.jobs.engine.heartbeat import Told, heartbeat
 from apps.jobs.engine.line import line
-from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.engine.partition import JOB
 from apps.jobs.engine.promote import next_due, promote
 from apps.jobs.engine.ready import ready, ready_among
 from apps.jobs.engine.reap import reap
-from apps.jobs.engine.reconcile import reconcile
 from apps.jobs.engine.report import Ended, report, report_missing
 from apps.jobs.engine.server import server
 from apps.jobs.engine.unannounced import unannounced
@@ -45,7 +41,7 @@ from apps.workers.engine.goodbye import goodbye
 from apps.workers.engine.register import register
 from tests import databases
 from tests.architecture.allowances import MAY_SCAN, NOT_HERE
-from tests.architecture.operators import seeded, steer, take_aimed
+from tests.architecture.operators import limit, seeded, steer, take_aimed
 from tests.architecture.sql_files import APPS, FILES, explain, explain_generic, name_of, nodes
 from tests.factories import ProjectFactory, QueueFactory
 
@@ -68,7 +64,7 @@ def plans(database_name, database_template, django_db_blocker) -> Any:
         _seed(queue.project_id)
         patch.setattr(Statement, "__call__", _explained(found))
         _live(queue)
-        _limit(queue)
+        limit(queue)
         _end(queue)
         steer(queue)
         _look_after(queue)
@@ -130,23 +126,6 @@ def _live(queue: Any) -> None:
     assert len(queue.claims) == 50
     claim_in_turn(session_id=queue.session_id, queues=queues, offers={"ping": None}, limit=0)
     take_aimed(queue, queues)
-
-
-def _limit(queue: Any) -> None:
-    """Jobs pass a gate that counts what runs behind it."""
-    limited = seeded("queue", 7)
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE queues_queue SET max_concurrency = 4, shards = 2 WHERE id = %s", [limited])
-        cursor.execute(
-            "INSERT INTO queues_gate (queue_id, shard, cap, in_flight, tokens, opens_after, breaker, trips)"
-            " SELECT %s, shard, 2, 0, 1, 1, 'closed', 0 FROM generate_series(0, 1) AS shard",
-            [limited],
-        )
-    assert open_gates() == (limited, True)
-    assert [one.queue_id for one in gates(queues=[limited], types=["ping"], session_id=None)] == [limited]
-    passed = claim_gated(session_id=queue.session_id, queue_id=limited, offers={"ping": None}, limit=50)
-    assert len(passed.jobs) == 2
-    assert reconcile() == (limited, [])
 
 
 def _end(queue: Any) -> None:

@@ -101,7 +101,7 @@ def test_a_workflow_goes_to_another_worker_with_all_that_waits(queue, session, o
     assert ids(aimed(other, queue)) == {first, second}
     entry = Entry.objects.get(action="workflow.reassign", target_id=str(flow.pk))
     assert (entry.before, entry.after) == ({"worker": session.worker.uid}, {"worker": other.worker.uid})
-    assert {fact.data["worker"] for fact in told("job.reassigned")} == {other.worker.uid}
+    assert {(fact.data or {})["worker"] for fact in told("job.reassigned")} == {other.worker.uid}
 
 
 def test_a_workflow_that_is_given_to_nobody_is_bound_by_the_next(queue, session, other):

@@ -27,8 +27,6 @@ class InLine(Listed):
     position: int | None  # among the waiting jobs of its queue
     workflow_name: str | None
     runs_on: str | None
-    required_worker: str | None
-    assigned_worker: str | None
     paused: bool  # itself, its workflow, its type or its queue
     waiting_seconds: float | None  # since it could have started
 

@@ -4,14 +4,15 @@
 WITH RECURSIVE kinds AS (
     SELECT asked.queue_id, (
         SELECT job.type FROM jobs_job_live AS job
-        WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND NOT job.key_full
+        WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
         ORDER BY job.type LIMIT 1
     ) AS type
     FROM unnest(%(queue_ids)s::uuid []) AS asked (queue_id)
     UNION ALL
     SELECT kinds.queue_id, (
         SELECT job.type FROM jobs_job_live AS job
-        WHERE job.queue_id = kinds.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.type > kinds.type
+        WHERE job.queue_id = kinds.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
+          AND job.type > kinds.type
         ORDER BY job.type LIMIT 1
     )
     FROM kinds
@@ -25,10 +26,45 @@ heads AS (
         SELECT job.id, job.rank
         FROM jobs_job_live AS job
         WHERE job.queue_id = kinds.queue_id AND job.type = kinds.type AND job.state = 'queued' AND NOT job.key_full
+          AND job.target IS NULL
         ORDER BY job.rank, job.id
         LIMIT %(reach)s::bigint
     ) AS lane
     WHERE kinds.type IS NOT NULL
+),
+
+-- The same of each worker, of what waits for it alone.
+aims AS (
+    SELECT asked.queue_id, first.target, first.type, 1 AS step
+    FROM unnest(%(queue_ids)s::uuid []) AS asked (queue_id)
+    CROSS JOIN LATERAL (
+        SELECT job.target, job.type FROM jobs_job_live AS job
+        WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+        ORDER BY job.target, job.type LIMIT 1
+    ) AS first
+    UNION ALL
+    SELECT aims.queue_id, next.target, next.type, aims.step + 1
+    FROM aims
+    CROSS JOIN LATERAL (
+        SELECT job.target, job.type FROM jobs_job_live AS job
+        WHERE job.queue_id = aims.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+          AND (job.target, job.type) > (aims.target, aims.type)
+        ORDER BY job.target, job.type LIMIT 1
+    ) AS next
+    WHERE aims.step < %(reach)s::int
+),
+
+aimed AS (
+    SELECT own.id
+    FROM aims
+    CROSS JOIN LATERAL (
+        SELECT job.id
+        FROM jobs_job_live AS job
+        WHERE job.queue_id = aims.queue_id AND job.target = aims.target AND job.type = aims.type
+          AND job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+        ORDER BY job.rank, job.id
+        LIMIT %(reach)s::bigint
+    ) AS own
 ),
 
 -- The first of each key that has no place.
@@ -110,6 +146,8 @@ chosen AS (
         UNION ALL
         (SELECT heads.id, heads.position FROM heads ORDER BY heads.rank, heads.id LIMIT %(reach)s::bigint)
         UNION ALL
+        SELECT aimed.id, NULL FROM aimed
+        UNION ALL
         SELECT held.id, NULL FROM held
         UNION ALL
         SELECT later.id, NULL FROM later
@@ -137,8 +175,8 @@ SELECT
     job.started_at, job.finished_at, extract(EPOCH FROM clock_timestamp() - job.started_at)::float8 AS elapsed_seconds,
     job.attempt, job.max_attempts, progress.stage, progress.done, progress.total, last.error,
     job.cancel_requested_at IS NOT NULL AS cancel_requested, job.labels::text, job.workflow_id, job.batch_id,
-    job.submitted_by, job.position, workflow.name AS workflow_name, runs.uid AS runs_on,
-    required.uid AS required_worker, assigned.uid AS assigned_worker,
+    job.submitted_by, required.uid AS required_worker, assigned.uid AS assigned_worker,
+    job.position, workflow.name AS workflow_name, runs.uid AS runs_on,
     job.state = 'paused' OR workflow.paused_at IS NOT NULL OR kind.type IS NOT NULL
     OR (queue.paused_at IS NOT NULL AND coalesce(queue.paused_until > clock_timestamp(), TRUE)) AS paused,
     CASE

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from uuid import UUID
 
@@ -137,6 +138,13 @@ class Context(Protocol):
 
     def save(self, name: str, file: bytes | BinaryIO) -> str:
         """Keep a result file; answers the address it is served at. Names are plain, at most 128 characters."""
+
+    @property
+    def workspace(self) -> Path:
+        """A folder of this worker's, made when first asked for.
+
+        Jobs of one workflow share it here, until the workflow is over; a job without one has its own until it ends.
+        """
 
     def enqueue(self, type: str, payload: Any = None, **fields: Any) -> UUID:
         """A job of the same queue that is made when this attempt succeeds, in the same transaction; answers its id.

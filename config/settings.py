@@ -286,6 +286,7 @@ IDEMPOTENCY_HOURS = env.int("IDEMPOTENCY_HOURS", default=24)  # Idempotency-Keys
 RETENTION_EVENTS_DAYS = env.int("RETENTION_EVENTS_DAYS", default=7)  # events and job logs
 RETENTION_JOBS_DAYS = env.int("RETENTION_JOBS_DAYS", default=90)  # finished jobs and their ledger
 RETENTION_DEAD_LETTER_DAYS = env.int("RETENTION_DEAD_LETTER_DAYS", default=30)  # dead letters, then discarded
+WORKSPACE_DIR = BASE_DIR / env.str("WORKSPACE_DIR", default="var/workspaces")  # folders that handlers work in
 RESULTS_DIR = BASE_DIR / env.str("RESULTS_DIR", default="var/results")  # files that handlers save
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = BODY_MAX_BYTES

@@ -46,6 +46,7 @@ from apps.jobs.engine.why import why
 from apps.jobs.selectors import workflows
 
 FLOW: list[tuple[str, list[str]]] = [("a", []), ("b", ["a"])]
+from apps.jobs.engine.workspaces import generation_of, over
 
 
 def seeded(kind: str, number: int) -> UUID:
@@ -141,6 +142,8 @@ def take_aimed(queue: Any, queues: list[UUID]) -> None:
     enqueue([mine, NewJob(queue_id=queue.pk, type="ping", placement="job")])
     assert aim(workflow_id=seeded("workflow", 5))
     ready_aimed(session_id=queue.session_id, after=START[0], limit=10)
+    over(workflows=[seeded("workflow", 5)], generations=[1], jobs=[seeded("live", 1)])
+    generation_of(workflow_id=seeded("workflow", 5))
     offers = {"ping": None, "pong": 1000}
     assert claim_aimed(session_id=queue.session_id, queues=queues, offers=offers, limit=50).jobs
 

@@ -1,5 +1,6 @@
 """Workers that jobs wait for, workflows that go where their first job went, and what those workers are handed."""
 
+import json
 from typing import Any
 from uuid import UUID
 
@@ -34,11 +35,18 @@ def gated(session: Session, queue: Queue, *, limit: int = 10) -> list[Claim]:
 
 @transaction.atomic
 def workflow(
-    queue: Queue, *, jobs: int = 2, placement: str | None = "dispatch", **fields: Any
+    queue: Queue,
+    *,
+    type: str = acts.PING,
+    jobs: int = 2,
+    placement: str | None = "dispatch",
+    payload: Any = None,
+    **fields: Any,
 ) -> tuple[Workflow, list[UUID]]:
     """A workflow of some jobs that may all run at once."""
+    said = json.dumps(payload or {})
     made = Workflow.objects.create(project=queue.project, **fields)
-    return made, [join(made, queue, placement=placement) for _ in range(jobs)]
+    return made, [join(made, queue, type=type, payload=said, placement=placement) for _ in range(jobs)]
 
 
 @transaction.atomic

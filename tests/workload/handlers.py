@@ -53,6 +53,13 @@ def leave_effect_and_fail(ctx: Context, payload: Any) -> None:
         raise ValueError("failed")
 
 
+@handler("work.here")
+async def work_here(ctx: Context, payload: Any) -> list[str]:
+    """Leave a file where the workflow works, and tell which are there."""
+    (ctx.workspace / str(ctx.job_id)).touch()
+    return sorted(path.name for path in ctx.workspace.iterdir())
+
+
 @handler("boom")
 def boom(ctx: Context, payload: Any) -> None:
     raise ValueError(payload.get("text", "boom"))

@@ -16,6 +16,7 @@ from apps.jobs.engine.heartbeat import Told
 from apps.runtime.executor.follow import follow
 from apps.runtime.executor.outcome import cut
 from apps.runtime.executor.run import Run
+from apps.runtime.executor.workspace import workspace
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._ -]{0,127}")
 STAGE_MAX, NOTE_MAX, LEVEL_MAX = 128, 1000, 16
@@ -25,12 +26,13 @@ MOST = 2**63 - 1
 class RunContext:
     """See apps.handlers.Context. Safe to use from the handler's thread."""
 
-    __slots__ = ("_payload", "_run", "_session_id")
+    __slots__ = ("_payload", "_run", "_session_id", "_workspace")
 
     def __init__(self, run: Run, payload: Any, session_id: UUID) -> None:
         self._run = run
         self._payload = payload
         self._session_id = session_id
+        self._workspace: Path | None = None
 
     @property
     def payload(self) -> Any:
@@ -130,6 +132,12 @@ class RunContext:
                 copyfileobj(file, target)
         part.replace(folder / name)
         return f"/api/v1/jobs/{self.job_id}/files/{name}"
+
+    @property
+    def workspace(self) -> Path:
+        if self._workspace is None:
+            self._workspace = workspace(self._run.claim)
+        return self._workspace
 
     def fenced(self) -> AbstractContextManager[None]:
         return fenced(job_id=self.job_id, fence=self.fence, session_id=self._session_id, generation=self.generation)

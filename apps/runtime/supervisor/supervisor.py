@@ -26,6 +26,7 @@ from apps.runtime.supervisor.pool import strangers
 from apps.runtime.supervisor.reporting import Reporting
 from apps.runtime.supervisor.serving import Serving
 from apps.runtime.supervisor.state import State
+from apps.runtime.supervisor.tidying import Tidying
 from apps.runtime.supervisor.wire import Wire
 from apps.workers.engine.register import register
 
@@ -57,6 +58,7 @@ class Supervisor:
         self.reporting = Reporting(self.state, self.reports)
         self.beating = Beating(self.state, self.beats)
         self.serving = Serving(self.state, self.claims)
+        self.tidying = Tidying(self.claims)
         self.probes = probed(self.state, (self.claims, self.beats))
 
     async def run(self) -> ExitCode:
@@ -170,6 +172,7 @@ class Supervisor:
             *(claiming.run() for claiming in self.claiming),
             self.beating.run(),
             self.serving.run(),
+            self.tidying.run(),
             self.reporting.pass_lines_on(),
         ]
         return parts if self.state.options.poll_only else [*parts, Listening(self.state).run()]

@@ -52,6 +52,7 @@ KEYS_SECONDS, KEYS_LONGEST = 1.0, 30.0
 KEYS_WALKED = 1000  # in one statement
 KEYS_REST = 10  # times as long as a walk took
 RERANK_SECONDS, PAUSES_SECONDS = 2.0, 1.0
+RESERVATIONS_SECONDS = 1.0
 BREAKER_SECONDS, PROBES_SECONDS = 5.0, 0.5
 JANITOR_SECONDS = 60.0
 BATCHES_SECONDS = 1.0
@@ -173,6 +174,11 @@ async def rank_anew(connection: Connection) -> None:
         await rerank_settle.on(connection, queues=queues, marks=[one.mark for one in due])
 
 
+def settle_reservations() -> None:
+    """Bind reservations to their workers, send back those whose worker is lost, and end those that are over."""
+    services.settle_reservations()
+
+
 def end_pauses() -> None:
     """Say that pauses are over whose time has come, and wake who waited for it."""
     services.end_pauses()
@@ -250,6 +256,7 @@ LOOPS = [
     Loop("depth", measure_depths, seconds=DEPTH_SECONDS),
     Loop("rerank", rank_anew, seconds=RERANK_SECONDS),
     Loop("pauses", end_pauses, seconds=PAUSES_SECONDS),
+    Loop("reservations", settle_reservations, seconds=RESERVATIONS_SECONDS),
     Loop("breaker", trip_and_try, seconds=BREAKER_SECONDS),
     Loop("batches", follow_batches, seconds=BATCHES_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=30),

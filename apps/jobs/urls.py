@@ -9,6 +9,7 @@ from apps.jobs.api import (
     order,
     queues,
     read,
+    reservations,
     schedules,
     steer_workflows,
     submit,
@@ -65,4 +66,6 @@ urlpatterns = [
     verbs.DeadLetter.at("dlq/<uuid:job>"),
     verbs.ReplayDeadLetter.at("dlq/<uuid:job>/replay"),
     read.Workers.at("workers"),
+    reservations.Reservations.at("reservations"),
+    reservations.OneReservation.at("reservations/<uuid:reservation>"),
 ]

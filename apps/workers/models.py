@@ -80,6 +80,7 @@ class Reservation(models.Model):
     state = models.CharField(max_length=16, choices=ReservationState.choices, default="pending")
     generation = models.IntegerField(default=1)
     last_error = models.TextField(blank=True)
+    opens_after = models.BigIntegerField(null=True)  # the transaction that closed its worker to others; NULL: not yet
     created_at = models.DateTimeField(auto_now_add=True)
     released_at = models.DateTimeField(null=True)
 

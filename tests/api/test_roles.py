@@ -42,7 +42,8 @@ def undone() -> Iterator[None]:
 
 def call(api: Api, method: str, ask: Ask, world: World) -> Any:
     with undone():
-        return api.send(method, ask.path(world), {} if method == "POST" and ask.body() is None else ask.body())
+        said = ask.said(world)
+        return api.send(method, ask.path(world), {} if method == "POST" and said is None else said)
 
 
 def routes() -> Iterator[tuple[str, str]]:

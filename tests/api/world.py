@@ -8,9 +8,10 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from apps.accounts.models import Organization, Role
+from apps.accounts.models import Organization, Project, Role
 from apps.jobs import services
 from apps.jobs.engine.pause import pause
+from apps.jobs.models import Workflow
 from apps.queues.models import Queue
 from tests import acts
 from tests.factories import (
@@ -49,6 +50,8 @@ class World:
     broken: UUID
     held_back: UUID
     user: UUID
+    unreserved: UUID
+    reservation: UUID
 
 
 NOWHERE = World(*(uuid7() for _ in fields(World)))
@@ -82,7 +85,13 @@ def build(organization: Organization, results: Path) -> World:
         broken=_broken(queue),
         held_back=_held_back(queue),
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
+        unreserved=Workflow.objects.create(project=project).pk,
+        reservation=_reserved(project),
     )
+
+
+def _reserved(project: Project) -> UUID:
+    return services.reserve(workflow_id=Workflow.objects.create(project=project).pk, actor=ANN).pk
 
 
 def _paused(queue: Queue) -> UUID:
@@ -112,6 +121,10 @@ class Ask:
     path: Callable[[World], str]
     body: Callable[[], Any] = lambda: None
     status: int = 200
+    about: Callable[[World], Any] | None = None  # a body that names things of the world
+
+    def said(self, world: World) -> Any:
+        return self.about(world) if self.about else self.body()
 
 
 def _newcomer() -> dict[str, str]:
@@ -217,6 +230,12 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("dlq", "GET"): Ask(lambda w: f"dlq?project={w.project}"),
     ("dlq-job", "DELETE"): Ask(lambda w: f"dlq/{w.dead}", status=204),
     ("dlq-job-replay", "POST"): Ask(lambda w: f"dlq/{w.dead}/replay"),
+    ("reservations", "GET"): Ask(lambda w: f"reservations?project={w.project}"),
+    ("reservations", "POST"): Ask(
+        lambda w: "reservations", status=201, about=lambda w: {"workflow": str(w.unreserved)}
+    ),
+    ("reservation", "GET"): Ask(lambda w: f"reservations/{w.reservation}"),
+    ("reservation", "DELETE"): Ask(lambda w: f"reservations/{w.reservation}"),
     ("workers", "GET"): Ask(lambda w: f"workers?project={w.project}"),
     ("schema", "GET"): Ask(lambda w: "schema"),
     ("schema-swagger", "GET"): Ask(lambda w: "schema/swagger"),

@@ -9,8 +9,8 @@ from apps.audit.record import SYSTEM
 from apps.jobs import services
 from apps.jobs.engine import prune
 from apps.jobs.engine.admit import START, admit, admit_due
-from apps.jobs.engine.approve import approve
 from apps.jobs.engine.aim import aim
+from apps.jobs.engine.approve import approve
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim_aimed import claim_aimed
 from apps.jobs.engine.claim_gated import claim_gated
@@ -26,11 +26,11 @@ from apps.jobs.engine.pause import pause
 from apps.jobs.engine.pause_workflow import pause_workflow
 from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
-from apps.jobs.engine.reject import reject
 from apps.jobs.engine.ready import ready_aimed
 from apps.jobs.engine.reassign import reassign
 from apps.jobs.engine.reassign_workflow import reassign_workflow
 from apps.jobs.engine.reconcile import reconcile
+from apps.jobs.engine.reject import reject
 from apps.jobs.engine.replay import replay
 from apps.jobs.engine.report import Ended, report
 from apps.jobs.engine.rerank import rerank
@@ -76,8 +76,6 @@ def steer(queue: Any) -> None:
     assert reject(job_id=decided[1], by="ann") == frozenset()
     assert set_parents(job_id=jobs[0], parents=[*jobs[1:], seeded("live", 9)])
     assert set_parents(job_id=jobs[0], parents=[])
-    assert reassign(job_id=jobs[1], worker_id=seeded("worker", 1))
-    assert reassign_workflow(workflow_id=seeded("workflow", 10), worker_id=seeded("worker", 1))
     pause(ids=jobs)
     resume(ids=jobs)
     rerank(queues=[queue.pk])
@@ -139,11 +137,17 @@ def limit(queue: Any) -> None:
 def take_aimed(queue: Any, queues: list[UUID]) -> None:
     """A worker takes what waits for it, and for whoever comes first."""
     mine = NewJob(queue_id=queue.pk, type="ping", placement="job", required_worker=seeded("worker", 1))
-    enqueue([mine, NewJob(queue_id=queue.pk, type="ping", placement="job")])
+    waiting = enqueue([mine, NewJob(queue_id=queue.pk, type="ping", placement="job")])[1].job_id
     assert aim(workflow_id=seeded("workflow", 5))
     ready_aimed(session_id=queue.session_id, after=START[0], limit=10)
     over(workflows=[seeded("workflow", 5)], generations=[1], jobs=[seeded("live", 1)])
     generation_of(workflow_id=seeded("workflow", 5))
+    assert reassign(job_id=waiting, worker_id=seeded("worker", 1))
+    assert reassign_workflow(workflow_id=seeded("workflow", 10), worker_id=seeded("worker", 1))
+    made = services.reserve(workflow_id=seeded("workflow", 20), actor=SYSTEM)
+    for _ in range(2):
+        services.settle_reservations()
+    services.end_reservation(reservation_id=made.pk, actor=SYSTEM)
     offers = {"ping": None, "pong": 1000}
     assert claim_aimed(session_id=queue.session_id, queues=queues, offers=offers, limit=50).jobs
 

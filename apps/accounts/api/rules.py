@@ -91,6 +91,8 @@ RULES: dict[str, dict[str, Rule]] = {
     "job-approve": {"POST": OPERATE},
     "job-reject": {"POST": OPERATE},
     "job-reassign": {"POST": OPERATE},
+    "reservations": {"GET": VIEW, "POST": ADMIN},
+    "reservation": {"GET": VIEW, "DELETE": ADMIN},
     "dlq": {"GET": VIEW},
     "dlq-job": {"DELETE": ADMIN},
     "dlq-job-replay": {"POST": OPERATE},

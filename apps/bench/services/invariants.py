@@ -26,6 +26,8 @@ SAYS = {
     "tick_has_one_job": "A tick that fired has one job of its own.",
     "published_once": "What stages of a workflow published is one job each, and of that workflow.",
     "batch_is_followed": "A batch is followed once, when its jobs have ended, by a job of its own.",
+    "bound_runs_there": "What waits for one worker runs on no other.",
+    "reserved_both_ways": "A reserved worker runs its workflow alone, and that runs nowhere else.",
     "live_can_leave": "No live job is in a state that no verb can take it out of.",
 }
 

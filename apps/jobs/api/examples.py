@@ -267,3 +267,14 @@ BATCH = {
     "on_complete_job": None,
     "submitted_by": ID,
 }
+
+RESERVATION = {
+    "id": "01939f2c-5f00-7000-8000-0000000000d1",
+    "workflow": "01939f2c-5f00-7000-8000-0000000000d2",
+    "worker": "press-2",
+    "state": "bound",
+    "generation": 1,
+    "last_error": "",
+    "created_at": "2027-03-14T07:00:00Z",
+    "released_at": None,
+}

@@ -12,6 +12,14 @@ WITH held AS MATERIALIZED (
       AND job.session_id = %(session_id)s::uuid
       AND session.ended_at IS NULL
       AND session.fenced_at IS NULL
+      AND (
+          job.reservation_generation IS NULL
+          OR EXISTS (
+              SELECT FROM workers_reservation AS reservation
+              WHERE reservation.workflow_id = job.workflow_id AND reservation.generation = job.reservation_generation
+                AND reservation.state IN ('bound', 'draining')
+          )
+      )
     FOR NO KEY UPDATE OF job
 ),
 

@@ -27,6 +27,15 @@ held AS MATERIALIZED (
     SELECT job.id, job.fence, job.cancel_requested_at
     FROM jobs_job_live AS job
     WHERE job.session_id = %(session_id)s::uuid AND job.state = 'running'
+      -- what runs by a reservation that has moved on is not its own any more
+      AND (
+          job.reservation_generation IS NULL
+          OR EXISTS (
+              SELECT FROM workers_reservation AS reservation
+              WHERE reservation.workflow_id = job.workflow_id AND reservation.generation = job.reservation_generation
+                AND reservation.state IN ('bound', 'draining')
+          )
+      )
 ),
 
 said AS (

@@ -35,6 +35,16 @@ held AS MATERIALIZED (
     INNER JOIN jobs_job_live AS job ON job.id = ANY(ARRAY[asked.id])
     CROSS JOIN clock
     WHERE job.fence IS NOT DISTINCT FROM asked.fence AND job.session_id IS NOT DISTINCT FROM asked.session_id
+      -- What ran by a reservation that has moved on does not count; it may only be taken back.
+      AND (
+          job.reservation_generation IS NULL
+          OR asked.outcome IN ('lost', 'released', 'timeout', 'crashed', 'cancelled')
+          OR EXISTS (
+              SELECT FROM workers_reservation AS reservation
+              WHERE reservation.workflow_id = job.workflow_id AND reservation.generation = job.reservation_generation
+                AND reservation.state IN ('bound', 'draining')
+          )
+      )
     ORDER BY asked.id
     FOR NO KEY UPDATE OF job
 ),

@@ -3,10 +3,13 @@
 from collections.abc import Collection
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
+from apps.accounts.selectors.callers import Caller
+from apps.accounts.selectors.reach import reachable
 from apps.errors import BadInput, WorkerUnavailable
+from apps.jobs.models import Workflow
 from apps.queues.models import Queue
 from apps.workers.models import Reservation, ReservationState, Session, Worker
 
@@ -38,6 +41,17 @@ def reserved(workflow_id: UUID) -> bool:
     return Reservation.objects.filter(
         workflow_id=workflow_id, state__in=[ReservationState.PENDING, ReservationState.BOUND]
     ).exists()
+
+
+def reachable_workflows(caller: Caller) -> QuerySet[Workflow]:
+    """Workflows that a caller may see."""
+    return reachable(Workflow.objects.all(), caller, project="project", organization="project__organization")
+
+
+def reservations(*, project_id: UUID) -> QuerySet[Reservation]:
+    """Those of a project's workflows, each with its worker."""
+    workflows = Workflow.objects.filter(project_id=project_id)
+    return Reservation.objects.filter(workflow_id__in=workflows.values("pk")).select_related("worker")
 
 
 def names(ids: Collection[UUID | None]) -> dict[UUID | None, str]:

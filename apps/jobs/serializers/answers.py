@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.jobs.states import JobState
+from apps.workers.models import ReservationState
 
 WORKER_STATES = ["live", "draining", "offline"]
 
@@ -252,6 +253,21 @@ class ResumedTypeAnswer(serializers.Serializer[Any]):
 
 class PurgedAnswer(serializers.Serializer[Any]):
     cancelled = serializers.IntegerField()
+
+
+class ReservationAnswer(serializers.Serializer[Any]):
+    """A worker and a workflow bound to each other, both ways."""
+
+    id = serializers.UUIDField()
+    workflow = serializers.UUIDField(source="workflow_id")
+    worker = serializers.CharField(
+        source="worker.uid", default=None, allow_null=True, help_text="null: none found yet."
+    )
+    state = serializers.ChoiceField(ReservationState.choices)
+    generation = serializers.IntegerField(help_text="Grows when its worker is lost.")
+    last_error = serializers.CharField(help_text="Why it waits, or does not go on; empty: it does.")
+    created_at = serializers.DateTimeField()
+    released_at = serializers.DateTimeField(allow_null=True)
 
 
 class WorkerAnswer(serializers.Serializer[Any]):

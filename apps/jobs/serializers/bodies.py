@@ -126,6 +126,11 @@ class Reassign(Body):
     worker = Text(max_length=NAME_MAX, allow_null=True, help_text="Its uid. null: the first worker that takes it.")
 
 
+class NewReservation(Body):
+    workflow = serializers.UUIDField()
+    worker = Text(max_length=NAME_MAX, required=False, help_text="Its uid. Default: the live one that has least to do.")
+
+
 class Nothing(Body):
     """An empty object."""
 

@@ -19,9 +19,10 @@ from apps.jobs.services.parents import set_parents
 from apps.jobs.services.pause import end_pauses, pause_job, resume_job, resume_type
 from apps.jobs.services.purge import purge
 from apps.jobs.services.queues import delete_queue, resume_queue
+from apps.jobs.services.reassign import reassign, reassign_workflow
 from apps.jobs.services.replay import discard, replay
 from apps.jobs.services.replay_many import ReplayedQueue, replay_queue
-from apps.jobs.services.reassign import reassign, reassign_workflow
+from apps.jobs.services.reserve import end_reservation, reserve
 from apps.jobs.services.retry import retry_now
 from apps.jobs.services.schedules import (
     create_schedule,
@@ -31,6 +32,7 @@ from apps.jobs.services.schedules import (
     run_schedule,
     update_schedule,
 )
+from apps.jobs.services.settle import settle_reservations
 from apps.jobs.services.steer_workflow import (
     cancel_workflow,
     move_workflow,
@@ -58,6 +60,7 @@ __all__ = [
     "create_schedule",
     "delete_queue",
     "delete_schedule",
+    "end_reservation",
     "discard",
     "duplicate",
     "end_pauses",
@@ -77,6 +80,8 @@ __all__ = [
     "replay",
     "replay_queue",
     "reschedule",
+    "reserve",
+    "settle_reservations",
     "resume_job",
     "resume_queue",
     "resume_schedule",

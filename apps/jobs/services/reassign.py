@@ -28,7 +28,7 @@ def reassign(*, job_id: UUID, actor: Actor, worker: str | None) -> None:
     """
     job = find(job_id)
     if job.workflow_id and reserved(job.workflow_id):
-        raise Conflict("Its workflow is reserved for a worker; end the reservation, or move that.")
+        raise Conflict("Its workflow is reserved for a worker; end the reservation first.")
     chosen = worker and targetable(
         uid=worker, organization_id=job.queue.project.organization_id, queues=[job.queue], pointer=POINTER
     )
@@ -51,7 +51,7 @@ def reassign_workflow(*, workflow_id: UUID, actor: Actor, worker: str | None) ->
     if workflow is None:
         raise NotFound
     if reserved(workflow_id):
-        raise Conflict("This workflow is reserved for a worker; end the reservation, or move that.")
+        raise Conflict("This workflow is reserved for a worker; end the reservation first.")
     waiting = Job.objects.filter(shelved_on=None, workflow_id=workflow_id, placement=Placement.DISPATCH)
     queues = Queue.objects.filter(pk__in=waiting.order_by().values("queue_id").distinct())
     chosen = worker and targetable(

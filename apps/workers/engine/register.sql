@@ -16,13 +16,17 @@ WITH fenced AS (
 started AS (
     INSERT INTO workers_session (
         id, worker_id, lease_seconds, lease_expires_at, heartbeat_at, started_at, concurrency, hostname, pid, version,
-        queues, types, pools, capabilities, sample, draining, fenced_writes
+        queues, types, pools, capabilities, sample, draining, fenced_writes, reservation_id
     )
     SELECT
         %(session_id)s::uuid, %(worker_id)s::uuid, %(lease_seconds)s::float8,
         clock_timestamp() + %(lease_seconds)s::float8 * interval '1 second', clock_timestamp(), clock_timestamp(),
         %(concurrency)s::int, %(hostname)s::text, %(pid)s::int, %(version)s::text, %(queues)s::uuid [],
-        %(types)s::text [], %(pools)s::jsonb, %(capabilities)s::jsonb, %(sample)s::jsonb, FALSE, 0
+        %(types)s::text [], %(pools)s::jsonb, %(capabilities)s::jsonb, %(sample)s::jsonb, FALSE, 0,
+        (
+            SELECT reservation.id FROM workers_reservation AS reservation
+            WHERE reservation.worker_id = %(worker_id)s::uuid AND reservation.state <> 'released'
+        )
     RETURNING id
 )
 

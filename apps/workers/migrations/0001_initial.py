@@ -114,6 +114,7 @@ class Migration(migrations.Migration):
                 ),
                 ("generation", models.IntegerField(default=1)),
                 ("last_error", models.TextField(blank=True)),
+                ("opens_after", models.BigIntegerField(null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("released_at", models.DateTimeField(null=True)),
                 (

@@ -47,6 +47,7 @@ urlpatterns = [
     path("workflows/<uuid:workflow_id>/priority", workflows.priority, name="priority_workflow"),
     path("workflows/<uuid:workflow_id>/move", workflows.move, name="move_workflow"),
     path("workflows/<uuid:workflow_id>/run-next", workflows.run_next, name="run_workflow_next"),
+    path("workflows/<uuid:workflow_id>/reassign", workflows.reassign, name="reassign_workflow"),
     path("batches/<uuid:batch_id>", workflows.batch, name="batch"),
     path("batches/<uuid:batch_id>/cancel", workflows.cancel_batch, name="cancel_batch"),
     path("workers", lists.workers, name="workers"),

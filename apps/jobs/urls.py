@@ -45,6 +45,7 @@ urlpatterns = [
     steer_workflows.WorkflowPriority.at("workflows/<uuid:workflow>/priority"),
     steer_workflows.MoveWorkflow.at("workflows/<uuid:workflow>/move"),
     steer_workflows.RunWorkflowNext.at("workflows/<uuid:workflow>/run-next"),
+    steer_workflows.ReassignWorkflow.at("workflows/<uuid:workflow>/reassign"),
     read.Jobs.at("jobs"),
     read.OneJob.at("jobs/<uuid:job>"),
     read.Logs.at("jobs/<uuid:job>/logs"),

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from apps.accounts.models import Organization, Project, Role
+from apps.accounts.models import Organization, Role
 from apps.jobs import services
 from apps.jobs.engine.pause import pause
 from apps.jobs.models import Workflow
@@ -81,17 +81,20 @@ def build(organization: Organization, results: Path) -> World:
         asking=acts.enqueue(queue, requires_approval=True),
         schedule=make_schedule(queue, payload=SECRET).pk,
         batch=services.submit_batch(queue=queue, jobs=[{"type": "noop"}] * 2).batch.pk,
-        workflow=begin(queue).pk,
-        broken=_broken(queue),
-        held_back=_held_back(queue),
+        **_workflows(queue),
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
-        unreserved=Workflow.objects.create(project=project).pk,
-        reservation=_reserved(project),
     )
 
 
-def _reserved(project: Project) -> UUID:
-    return services.reserve(workflow_id=Workflow.objects.create(project=project).pk, actor=ANN).pk
+def _workflows(queue: Queue) -> dict[str, UUID]:
+    unreserved, reserved = (Workflow.objects.create(project=queue.project).pk for _ in range(2))
+    return {
+        "workflow": begin(queue).pk,
+        "broken": _broken(queue),
+        "held_back": _held_back(queue),
+        "unreserved": unreserved,
+        "reservation": services.reserve(workflow_id=reserved, actor=ANN).pk,
+    }
 
 
 def _paused(queue: Queue) -> UUID:
@@ -209,6 +212,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("workflow-priority", "POST"): Ask(lambda w: f"workflows/{w.workflow}/priority", lambda: {"priority": 5}),
     ("workflow-move", "POST"): Ask(lambda w: f"workflows/{w.workflow}/move", lambda: {"to": "top"}),
     ("workflow-run-next", "POST"): Ask(lambda w: f"workflows/{w.workflow}/run-next"),
+    ("workflow-reassign", "POST"): Ask(lambda w: f"workflows/{w.workflow}/reassign", lambda: {"worker": None}),
     ("jobs", "GET"): Ask(lambda w: f"jobs?queue={w.queue}"),
     ("job", "GET"): Ask(lambda w: f"jobs/{w.queued}"),
     ("job", "PATCH"): Ask(lambda w: f"jobs/{w.queued}", lambda: {"depends_on": []}),

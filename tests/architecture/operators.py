@@ -43,10 +43,10 @@ from apps.jobs.engine.run_workflow_next import run_workflow_next
 from apps.jobs.engine.set_parents import set_parents
 from apps.jobs.engine.set_priority import set_priority
 from apps.jobs.engine.why import why
+from apps.jobs.engine.workspaces import generation_of, over
 from apps.jobs.selectors import workflows
 
 FLOW: list[tuple[str, list[str]]] = [("a", []), ("b", ["a"])]
-from apps.jobs.engine.workspaces import generation_of, over
 
 
 def seeded(kind: str, number: int) -> UUID:

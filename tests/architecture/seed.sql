@@ -70,9 +70,6 @@ SELECT md5('shelved' || n)::uuid, md5('shelved' || (n + 1))::uuid, now() FROM ge
 
 INSERT INTO jobs_progress (job_id, stage, done, note, at) SELECT md5('live' || n)::uuid, '', 1, '', now() FROM generate_series(1, 50000) AS n;
 
-INSERT INTO jobs_workflow (id, project_id, name, created_at, generation, priority, dedicated)
-SELECT md5('workflow' || n)::uuid, %(project)s, '', now(), 1, 0, FALSE FROM generate_series(0, 1000) AS n;
-
 INSERT INTO jobs_batch (id, project_id, size, created_at) SELECT md5('batch' || n)::uuid, %(project)s, 1, now() FROM generate_series(0, 700) AS n;
 
 INSERT INTO jobs_workflow (id, project_id, name, created_at, generation, priority, dedicated)

@@ -20,9 +20,7 @@ from apps.jobs.models import Batch, Dependency, Publication, Schedule, Tick, Wor
 from apps.jobs.selectors import find
 from apps.jobs.states import MOVES, JobState
 from apps.queues.models import Gate, Queue
-from apps.workers.models import Reservation
 from tests.acts import enqueue, finish, take, take_one
-from tests.factories import WorkerFactory
 
 DONE, DIED, RUNS, RUNS_TOO, PARENT, CHILD = "done", "died", "runs", "runs too", "parent", "child"
 
@@ -259,31 +257,6 @@ def test_a_batch_that_is_followed_too_soon_and_two_by_one_job(world, queue):
     follower = uuid4()
     Batch.objects.update(on_complete_job=follower, completed_at=timezone.now())
     assert only("batch_is_followed") == [str(follower)]
-
-
-def test_a_job_that_runs_on_another_worker_than_its_own(world):
-    plant(
-        "UPDATE jobs_job_live SET placement = 'job', required_worker = gen_random_uuid() WHERE id = %(id)s",
-        id=world[RUNS],
-    )
-    assert only("bound_runs_there") == [str(world[RUNS])]
-
-
-def reserved(queue, workflow_id, worker_id):
-    organization = queue.project.organization
-    Reservation.objects.create(organization=organization, workflow_id=workflow_id, worker_id=worker_id, state="bound")
-
-
-def test_a_foreign_job_on_a_reserved_worker(world, queue, session):
-    reserved(queue, uuid4(), session.worker_id)
-    assert only("reserved_both_ways") == sorted([str(world[RUNS]), str(world[RUNS_TOO])])
-
-
-def test_a_job_of_a_reserved_workflow_elsewhere(world, queue):
-    flow = uuid4()
-    plant("UPDATE jobs_job_live SET workflow_id = %(flow)s WHERE id = %(id)s", flow=flow, id=world[RUNS])
-    reserved(queue, flow, WorkerFactory.create().pk)
-    assert only("reserved_both_ways") == [str(world[RUNS])]
 
 
 def test_a_state_that_nobody_can_leave(world, monkeypatch):

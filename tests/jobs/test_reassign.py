@@ -24,7 +24,7 @@ def to(job_id, session):
 
 
 def flow_to(flow, session):
-    services.reassign_workflow(workflow_id=flow.pk, actor=ANN, worker=session.worker.uid if session else None)
+    services.reassign_workflow(workflow=flow, actor=ANN, worker=session.worker.uid if session else None)
 
 
 def test_a_job_of_the_open_line_is_given_to_one_worker(queue, session, other):

@@ -1,11 +1,15 @@
 """A worker and a workflow that are bound to each other: neither has anything to do with anybody else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.utils.timezone import now
 
 from apps.audit.models import Entry
+from apps.bench.services.invariants import broken
 from apps.errors import Conflict, LeaseLost, NotFound, WorkerUnavailable
 from apps.jobs import services
 from apps.jobs.engine.claim import claim
@@ -204,6 +208,33 @@ def test_a_lost_worker_leaves_it_waiting_and_its_next_boot_goes_on(queue, sessio
     settle()
     assert ids(aimed(again, queue)) == {job}
     assert look(job).reservation_generation == 2
+
+
+@contextmanager
+def planted(text, **params) -> Iterator[list[str]]:
+    """Inside, a row was changed behind the backs of verbs and guards; answers which invariants see it."""
+    with transaction.atomic():
+        run("SELECT set_config('fencepost.guard', 'off', true)")
+        run(text, params)
+        yield [one.name for one in broken()]
+        transaction.set_rollback(True)
+
+
+def test_the_invariants_see_what_runs_where_it_must_not(queue, session, other):
+    flow, [job] = workflow(queue, jobs=1)
+    bound(flow, session)
+    aimed(session, queue)
+    stranger = acts.enqueue(queue)
+    open_only(other, queue)
+    move = "UPDATE jobs_job_live SET session_id = %(session)s WHERE id = %(job)s"
+    with planted(move, session=session.pk, job=stranger) as seen:
+        assert seen == ["reserved_both_ways"]
+    with planted(move, session=other.pk, job=job) as seen:
+        assert seen == ["reserved_both_ways"]
+    kept = "UPDATE jobs_job_live SET placement = 'job', required_worker = %(worker)s WHERE id = %(job)s"
+    with planted(kept, worker=session.worker_id, job=stranger) as seen:
+        assert seen == ["bound_runs_there"]
+    assert broken() == []
 
 
 @pytest.fixture

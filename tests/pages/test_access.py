@@ -65,6 +65,7 @@ WRITES = {
     "priority_workflow": ("workflow", Role.MEMBER),
     "move_workflow": ("workflow", Role.MEMBER),
     "run_workflow_next": ("workflow", Role.MEMBER),
+    "reassign_workflow": ("workflow", Role.MEMBER),
     "cancel_batch": ("batch", Role.MEMBER),
 }
 

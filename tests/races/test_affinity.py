@@ -122,4 +122,4 @@ def test_what_a_move_holds_is_not_claimed_by_the_worker_it_leaves(queue):
 
 
 def reassign_workflow(flow, session):
-    services.reassign_workflow(workflow_id=flow.pk, actor=SYSTEM, worker=session.worker.uid)
+    services.reassign_workflow(workflow=flow, actor=SYSTEM, worker=session.worker.uid)

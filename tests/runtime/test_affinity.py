@@ -74,7 +74,7 @@ def test_the_workflow_of_a_worker_that_died_waits_says_why_and_goes_on_where_an_
     until(lambda: find(first).state in ("retry_wait", "queued"))
     services.cancel(job_id=first, actor=ANN)
     assert find(second).state == "queued"
-    services.reassign_workflow(workflow_id=flow.pk, actor=ANN, worker=spared)
+    services.reassign_workflow(workflow=flow, actor=ANN, worker=spared)
     final(second)
     assert ran_on(second) == {spared}
 

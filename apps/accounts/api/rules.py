@@ -74,6 +74,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "workflow-priority": {"POST": OPERATE},
     "workflow-move": {"POST": OPERATE},
     "workflow-run-next": {"POST": OPERATE},
+    "workflow-reassign": {"POST": OPERATE},
     "jobs": {"GET": VIEW},
     "job": {"GET": VIEW, "PATCH": OPERATE},
     "job-logs": {"GET": VIEW},

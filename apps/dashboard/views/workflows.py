@@ -14,7 +14,7 @@ from apps.accounts.models import Role
 from apps.dashboard.selectors import workflows as reads
 from apps.dashboard.selectors.graph import drawing
 from apps.dashboard.views.order import number, place, reason
-from apps.dashboard.views.shell import Request, actor, as_uuid, attempted, back, choose, page, part, show
+from apps.dashboard.views.shell import Request, actor, as_uuid, attempted, back, choose, clean, page, part, show
 from apps.jobs import services
 from apps.jobs.models import Workflow
 from apps.jobs.selectors.batches import progress_of
@@ -113,6 +113,12 @@ priority = _verb(
 move = _verb(
     lambda request, one: services.move_workflow(workflow=one, actor=actor(request), to=place(request)),
     "Moved.",
+)
+reassign = _verb(
+    lambda request, one: services.reassign_workflow(
+        workflow=one, actor=actor(request), worker=clean(request.POST.get("worker", "")) or None
+    ),
+    "Its jobs wait for another worker.",
 )
 run_next = _verb(
     lambda request, one: services.run_workflow_next(workflow=one, actor=actor(request)),

@@ -218,6 +218,9 @@ WORKFLOW = {
     "cancelled_at": None,
     "submitted_by": ID,
     "labels": None,
+    "required_worker": None,
+    "assigned_worker": "press-2",
+    "dedicated": False,
 }
 STEP = {
     "id": JOB_ID,

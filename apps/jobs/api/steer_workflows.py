@@ -104,3 +104,13 @@ class RunWorkflowNext(WorkflowVerb):
         """What waits of it, before all others of its queues, whatever their priority, and in its own order. What waits
         for its time queues now."""
         return self.does(services.run_workflow_next, workflow, bodies.Nothing)
+
+
+class ReassignWorkflow(WorkflowVerb):
+    route = "workflow-reassign"
+
+    @_tells("Reassign a workflow", bodies.Reassign, {"worker": "press-2"})
+    def post(self, request: Request, workflow: UUID) -> Response:
+        """All its jobs that go where it goes wait for this worker from now on. 409 with the ids of those that still run
+        elsewhere, and while it is reserved."""
+        return self.does(services.reassign_workflow, workflow, bodies.Reassign)

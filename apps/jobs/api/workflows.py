@@ -11,15 +11,17 @@ from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.once import Made, once
 from apps.accounts.api.paging import Pager
 from apps.accounts.api.schema import tells
+from apps.accounts.models import Role
 from apps.accounts.selectors import reach
 from apps.accounts.serializers.accounts import page_of
-from apps.errors import NotFound
+from apps.errors import Forbidden, NotFound
 from apps.jobs import services
 from apps.jobs.api import examples
 from apps.jobs.api.submit import jobs_of
 from apps.jobs.engine.list_steps import ListedStep
 from apps.jobs.models import Job, Step, Workflow
 from apps.jobs.selectors import workflows as reads
+from apps.jobs.selectors.targets import names
 from apps.jobs.serializers import workflows as told
 from apps.jobs.services.workflow import Begun
 
@@ -56,11 +58,14 @@ class Workflows(Endpoint):
         project. Faults point at `#/jobs/<n>/<field>`; jobs that wait for each other are refused with their path. 409
         `key_taken` where a live job holds a unique key."""
         home = self.reach(reach.projects(self.caller), pk=project)
-        jobs = jobs_of(self.sent, besides=("name", "priority", "labels"))
+        jobs = jobs_of(self.sent, besides=("name", "priority", "labels", "affinity", "required_worker", "dedicated"))
         fields = {name: value for name, value in self.sent.items() if name != "jobs" and value is not None}
+        if fields.get("dedicated") and self.role.level < Role.ADMIN.level:
+            raise Forbidden("To reserve a worker one must be an admin.")
+        fields |= {"submitted_by": self.caller.submitter_id, "actor": self.actor}
 
         def make() -> Made:
-            begun = services.submit_workflow(project=home, jobs=jobs, submitted_by=self.caller.submitter_id, **fields)
+            begun = services.submit_workflow(project=home, jobs=jobs, **fields)
             ids = [begun.workflow.pk, *(one.placed.job_id for one in begun.jobs)]
             return Made(ids, _begun(begun))
 
@@ -88,8 +93,11 @@ class OneWorkflow(Endpoint):
 
 
 def _facts(workflow: Workflow, standing: reads.Standing) -> dict[str, Any]:
+    workers = names([workflow.required_worker, workflow.assigned_worker])
     return {
         **vars(workflow),
+        "required_worker": workers.get(workflow.required_worker),
+        "assigned_worker": workers.get(workflow.assigned_worker),
         "state": standing.state,
         "counts": standing.counts,
         "jobs": standing.jobs,

@@ -51,6 +51,7 @@ class NewJob:
     workflow_id: UUID | None = None  # the caller holds it (join_workflows.sql)
     placement: str | None = None  # None: on any worker
     required_worker: UUID | None = None
+    anywhere: bool = False  # it said so: its workflow's affinity is not for it
 
 
 class Enqueued(NamedTuple):

@@ -4,22 +4,22 @@
 -- Whoever calls holds the lines' turns (move_lines.sql).
 WITH mine AS MATERIALIZED (
     SELECT
-        job.id, job.queue_id, job.priority, job.required_worker, job.rank,
+        job.id, job.queue_id, job.priority, job.target, job.rank,
         row_number() OVER kind AS turn,
-        count(*) OVER (PARTITION BY job.queue_id, job.priority, job.required_worker) AS size
+        count(*) OVER (PARTITION BY job.queue_id, job.priority, job.target) AS size
     FROM jobs_job_live AS job
     WHERE job.workflow_id = %(workflow_id)s::uuid AND job.state = 'queued'
-    WINDOW kind AS (PARTITION BY job.queue_id, job.priority, job.required_worker ORDER BY job.rank, job.id)
+    WINDOW kind AS (PARTITION BY job.queue_id, job.priority, job.target ORDER BY job.rank, job.id)
 ),
 
 kinds AS MATERIALIZED (
     SELECT
-        row_number() OVER () AS kind, first.queue_id, first.priority, first.required_worker, first.size,
+        row_number() OVER () AS kind, first.queue_id, first.priority, first.target, first.size,
         first.rank AS first_rank, first.id AS first_id, last.rank AS last_rank, last.id AS last_id
     FROM mine AS first
     INNER JOIN mine AS last
         ON first.queue_id = last.queue_id AND first.priority = last.priority
-        AND first.required_worker IS NOT DISTINCT FROM last.required_worker
+        AND first.target IS NOT DISTINCT FROM last.target
         AND last.turn = last.size
     WHERE first.turn = 1
 ),
@@ -28,10 +28,18 @@ others AS MATERIALIZED (
     SELECT
         kinds.kind, peer.id, peer.rank, row_number() OVER (PARTITION BY kinds.kind ORDER BY peer.rank, peer.id) AS place
     FROM kinds
-    INNER JOIN jobs_job_live AS peer
-        ON kinds.queue_id = peer.queue_id AND kinds.priority = peer.priority
-        AND kinds.required_worker IS NOT DISTINCT FROM peer.required_worker
-    WHERE peer.state = 'queued' AND NOT peer.key_full AND peer.workflow_id IS DISTINCT FROM %(workflow_id)s::uuid
+    CROSS JOIN LATERAL (
+        SELECT job.id, job.rank, job.priority, job.workflow_id
+        FROM jobs_job_live AS job
+        WHERE job.queue_id = kinds.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
+          AND kinds.target IS NULL
+        UNION ALL
+        SELECT job.id, job.rank, job.priority, job.workflow_id
+        FROM jobs_job_live AS job
+        WHERE job.queue_id = kinds.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+          AND job.target = kinds.target
+    ) AS peer
+    WHERE peer.priority = kinds.priority AND peer.workflow_id IS DISTINCT FROM %(workflow_id)s::uuid
 ),
 
 stand AS MATERIALIZED (
@@ -93,7 +101,7 @@ plan AS MATERIALIZED (
     INNER JOIN kinds ON goals.kind = kinds.kind
     INNER JOIN mine
         ON kinds.queue_id = mine.queue_id AND kinds.priority = mine.priority
-        AND kinds.required_worker IS NOT DISTINCT FROM mine.required_worker
+        AND kinds.target IS NOT DISTINCT FROM mine.target
     UNION ALL
     SELECT
         others.id, others.rank,

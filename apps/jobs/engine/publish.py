@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
+from apps.jobs.engine.aim import aim_steps
 from apps.jobs.engine.enqueue import SEPARATOR, NewJob, follow_steps
 from apps.jobs.engine.pause import pause_steps
 from apps.sql import Statement, Steps
@@ -29,13 +30,13 @@ class _Taken:
 
 
 _publish = Statement.beside(__file__, _Taken)
-_inherit = Statement.beside(__file__, lambda job_id: job_id, "publish_inherit")
+_inherit = Statement.beside(__file__, lambda *row: row, "publish_inherit")
 
 
-def publish_steps(stages: Sequence[Stage], *, paused: Collection[UUID]) -> Steps[None]:
+def publish_steps(stages: Sequence[Stage], *, paused: Collection[UUID], reserved: bool = False) -> Steps[None]:
     """Enqueue what these stages publish, but for what their workflow has published before, whoever did.
 
-    The caller holds the workflows (join_workflows.sql), and `paused` are those that are. What is made inherits workflow,
+    The caller holds the workflows (join_workflows.sql), and `paused` are those that are; `reserved` is any. What is made inherits workflow,
     generation, worker and, unless it says another, priority.
     """
     days = _days()
@@ -48,10 +49,19 @@ def publish_steps(stages: Sequence[Stage], *, paused: Collection[UUID]) -> Steps
             placed = yield from follow_steps(new, request_id=stage.request_id)
             made |= {one.job_id: stage.job_id for one in placed}
     if made:
-        yield from _inherit.ask(ids=list(made), parents=list(made.values()), **days)
+        loose = {job.id for stage in stages for job in stage.jobs if job.anywhere}
+        anywhere = [one in loose for one in made]
+        yield from _bound(list(made), list(made.values()), anywhere, reserved=reserved, **days)
     held = [job.id for stage in stages if stage.workflow_id in paused for job in stage.jobs if job.id in made]
     if held:
         yield from pause_steps(ids=held)
+
+
+def _bound(ids: list[UUID], parents: list[UUID], anywhere: list[bool], *, reserved: bool, **days: date) -> Steps[None]:
+    """Let what was made go where its stage went; what says that it may run anywhere does not."""
+    rows: list[tuple[UUID, str | None]] = yield from _inherit.ask(ids=ids, parents=parents, anywhere=anywhere, **days)
+    if reserved or any(placement for _, placement in rows):
+        yield from aim_steps(ids=ids)
 
 
 def _of(job: NewJob, stage: Stage, priorities: Mapping[UUID, int]) -> NewJob:

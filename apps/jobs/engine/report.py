@@ -97,7 +97,9 @@ def _follow(ended: Sequence[Ended], joined: Mapping[UUID, Joined]) -> Steps[None
         else:
             yield from follow_steps(one.follow, request_id=one.request_id)
     if stages:
-        yield from publish_steps(stages, paused={key for key, workflow in joined.items() if workflow.is_paused})
+        paused = {key for key, workflow in joined.items() if workflow.is_paused}
+        reserved = any(workflow.is_reserved for workflow in joined.values())
+        yield from publish_steps(stages, paused=paused, reserved=reserved)
 
 
 report = Verb(report_steps)

@@ -18,7 +18,13 @@ heads AS MATERIALIZED (
             (
                 SELECT min(peer.rank)
                 FROM jobs_job_live AS peer
-                WHERE peer.queue_id = line.queue_id AND peer.state = 'queued' AND NOT peer.key_full
+                WHERE peer.queue_id = line.queue_id AND peer.state = 'queued' AND NOT peer.key_full AND peer.target IS NULL
+                  AND peer.workflow_id IS DISTINCT FROM %(workflow_id)s::uuid
+            ),
+            (
+                SELECT min(peer.rank)
+                FROM jobs_job_live AS peer
+                WHERE peer.queue_id = line.queue_id AND peer.state = 'queued' AND NOT peer.key_full AND peer.target IS NOT NULL
                   AND peer.workflow_id IS DISTINCT FROM %(workflow_id)s::uuid
             )
         ) AS rank

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Body, Text, Whole
+from apps.accounts.serializers.fields import Body, Flag, Text, Whole
 from apps.jobs.serializers.answers import ReceiptAnswer
 from apps.jobs.serializers.bodies import KEY_MAX, NAME_MAX, JobFields
 from apps.jobs.states import JobState, WorkflowState
@@ -25,6 +25,11 @@ class NewWorkflow(Body):
     name = Text(max_length=NAME_MAX, required=False)
     priority = Whole(min_value=-1000, max_value=1000, required=False, help_text="Of jobs that have none.")
     labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
+    affinity = Flag(
+        required=False, help_text="Its jobs go where the first of them goes, unless their placement says any."
+    )
+    required_worker = Text(max_length=NAME_MAX, required=False, help_text="The uid of the worker that they go to.")
+    dedicated = Flag(required=False, help_text="It waits for a worker that has nothing else to do. For admins.")
     jobs = StepFields(many=True)
 
 
@@ -54,6 +59,9 @@ class WorkflowAnswer(serializers.Serializer[Any]):
     cancelled_at = serializers.DateTimeField(allow_null=True)
     submitted_by = serializers.UUIDField(allow_null=True, help_text="A user or a token.")
     labels = serializers.DictField(child=serializers.CharField(), allow_null=True)
+    required_worker = serializers.CharField(allow_null=True, help_text="Where it is to go.")
+    assigned_worker = serializers.CharField(allow_null=True, help_text="Where its first job went.")
+    dedicated = serializers.BooleanField(help_text="It is, or was to be, reserved for a worker.")
 
 
 class StepAnswer(serializers.Serializer[Any]):

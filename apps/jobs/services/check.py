@@ -274,5 +274,8 @@ _RULES: dict[str, Callable[[Any], Any]] = {
     "placement": _choice(Placement.values),
     "labels": _labels,
 }
-WORKFLOW_RULES = {"name": _text(NAME_MAX), "priority": _RULES["priority"], "labels": _labels}
+WORKFLOW_RULES = {
+    "name": _text(NAME_MAX), "priority": _RULES["priority"], "labels": _labels,
+    "affinity": _flag, "dedicated": _flag, "required_worker": _RULES["required_worker"],
+}  # fmt: skip
 STEP_RULES = {"name": _text(NAME_MAX), "queue": _text(NAME_MAX)}  # besides those of a job

@@ -17,6 +17,7 @@ from apps.jobs.services.check import KEPT
 from apps.jobs.services.full import refuse_when_full
 from apps.jobs.services.recorded import recorded
 from apps.jobs.services.submit import enqueue_here, new_job
+from apps.jobs.states import Placement
 from apps.queues.models import RetryPolicy
 
 # What a copy has of the original as it is. Not its unique key, which names one job; nor its parents, batch, workflow,
@@ -51,6 +52,8 @@ def duplicate(
         job = replace(job, payload=source.payload_text)
     if new_id:
         job = replace(job, id=new_id)
+    if source.placement == Placement.JOB:  # what it required, and not where it happened to run
+        job = replace(job, placement=Placement.JOB.value, required_worker=source.required_worker)
     [placed] = enqueue_here(source.queue, [job], submitted_by=actor.submitter_id, pointer="#")
     recorded(job_id, actor, "job.duplicate", after={"job": str(placed.job_id), "changed": sorted(changes)})
     return placed

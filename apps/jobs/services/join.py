@@ -1,19 +1,20 @@
 """Jobs that are submitted into a workflow that is there already."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from apps.errors import Fault, IllegalMove
+from apps.jobs.engine.aim import aim
 from apps.jobs.engine.enqueue import Enqueued, NewJob
 from apps.jobs.engine.join_workflows import Joined, join_workflows
 from apps.jobs.engine.pause import pause
 from apps.jobs.selectors import find
 from apps.jobs.services.check import refuse
-from apps.jobs.states import JobState
+from apps.jobs.states import JobState, Placement
 
 
-def join(jobs: Sequence[NewJob], *, project_id: UUID, pointer: str) -> set[UUID]:
-    """Hold the workflows that these jobs name until the transaction ends; answers those of them that are paused.
+def join(jobs: Sequence[NewJob], *, project_id: UUID, pointer: str) -> Mapping[UUID, Joined]:
+    """Hold the workflows that these jobs name until the transaction ends; answers them as they are.
 
     Raises BadInput at `pointer`/workflow of the n-th job for one that is not of the project, IllegalMove for one
     that was cancelled.
@@ -29,14 +30,27 @@ def join(jobs: Sequence[NewJob], *, project_id: UUID, pointer: str) -> set[UUID]
     for one in found.values():
         if one.is_cancelled:
             raise IllegalMove(f"Workflow {one.id} was cancelled.")
-    return {one.id for one in found.values() if one.is_paused}
+    return found
 
 
-def held_back(jobs: Sequence[NewJob], placed: Sequence[Enqueued], *, paused: set[UUID]) -> list[Enqueued]:
+def held_back(jobs: Sequence[NewJob], placed: Sequence[Enqueued], joined: Mapping[UUID, Joined]) -> list[Enqueued]:
     """Pause those of the jobs just made whose workflow is paused; answers where all of them wait."""
+    paused = {one.id for one in joined.values() if one.is_paused}
     ids = [one.job_id for job, one in zip(jobs, placed, strict=True) if one.is_new and job.workflow_id in paused]
     held = {one.job_id for one in pause(ids=ids)}
     return [one._replace(state=JobState.PAUSED) if one.job_id in held else one for one in placed]
+
+
+def aim_at(jobs: Sequence[NewJob], placed: Sequence[Enqueued], joined: Mapping[UUID, Joined]) -> None:
+    """Let those of the jobs just made that go where their workflow goes, or is reserved, wait for whom that waits for."""
+    reserved = {one.id for one in joined.values() if one.is_reserved}
+    ids = [
+        one.job_id
+        for job, one in zip(jobs, placed, strict=True)
+        if one.is_new and (job.placement == Placement.DISPATCH or job.workflow_id in reserved)
+    ]
+    if ids:
+        aim(ids=ids)
 
 
 def hold_workflow_of(job_id: UUID) -> Joined | None:

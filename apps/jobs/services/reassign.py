@@ -42,17 +42,14 @@ def reassign(*, job_id: UUID, actor: Actor, worker: str | None) -> None:
 
 
 @transaction.atomic
-def reassign_workflow(*, workflow_id: UUID, actor: Actor, worker: str | None) -> None:
+def reassign_workflow(*, workflow: Workflow, actor: Actor, worker: str | None) -> Workflow:
     """Move a workflow, with all its jobs that go where it goes, to the worker of this name; None: to the first that comes.
 
     Raises Conflict naming the jobs while some of them still run elsewhere, or where it is reserved.
     """
-    workflow = Workflow.objects.select_related("project").filter(pk=workflow_id).first()
-    if workflow is None:
-        raise NotFound
-    if reserved(workflow_id):
+    if reserved(workflow.pk):
         raise Conflict("This workflow is reserved for a worker; end the reservation first.")
-    waiting = Job.objects.filter(shelved_on=None, workflow_id=workflow_id, placement=Placement.DISPATCH)
+    waiting = Job.objects.filter(shelved_on=None, workflow_id=workflow.pk, placement=Placement.DISPATCH)
     queues = Queue.objects.filter(pk__in=waiting.order_by().values("queue_id").distinct())
     chosen = worker and targetable(
         uid=worker, organization_id=workflow.project.organization_id, queues=queues, pointer=POINTER
@@ -63,10 +60,11 @@ def reassign_workflow(*, workflow_id: UUID, actor: Actor, worker: str | None) ->
         organization_id=workflow.project.organization_id,
         action="workflow.reassign",
         target_type="workflow",
-        target_id=workflow_id,
+        target_id=workflow.pk,
         before={"worker": before},
         after={"worker": worker},
     )
+    return Workflow.objects.get(pk=workflow.pk)
 
 
 def _move(workflow: Workflow, worker_id: UUID | None) -> str | None:

@@ -22,7 +22,7 @@ POINTER = "#/worker"
 
 
 @transaction.atomic
-def reserve(*, workflow_id: UUID, actor: Actor, worker: str | None = None) -> Reservation:
+def reserve(*, workflow_id: UUID, actor: Actor, worker: str | None = None, pointer: str = POINTER) -> Reservation:
     """Let a workflow wait for a worker of its own: the one of this name, or the one that has least to do.
 
     From now on none of its jobs starts anywhere, and nothing else on that worker, until what runs has ended there
@@ -35,7 +35,7 @@ def reserve(*, workflow_id: UUID, actor: Actor, worker: str | None = None) -> Re
     made = Reservation.objects.create(organization_id=organization_id, workflow_id=workflow_id)
     if worker is not None:
         queues = Queue.objects.filter(pk__in=queues_of(workflow_id))
-        chosen = targetable(uid=worker, organization_id=organization_id, queues=queues, pointer=POINTER)
+        chosen = targetable(uid=worker, organization_id=organization_id, queues=queues, pointer=pointer)
         give(made, chosen.pk)
     Workflow.objects.filter(pk=workflow_id).update(dedicated=True)
     aim(workflow_id=workflow_id)

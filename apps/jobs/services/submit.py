@@ -21,7 +21,7 @@ from apps.jobs.selectors import find
 from apps.jobs.selectors.targets import targetable
 from apps.jobs.services.check import check
 from apps.jobs.services.full import refuse_when_full
-from apps.jobs.services.join import held_back, join
+from apps.jobs.services.join import aim_at, held_back, join
 from apps.jobs.states import JobState, Placement
 from apps.queues.models import Queue, RetryPolicy
 from apps.queues.selectors import with_depth
@@ -117,8 +117,9 @@ def enqueue_here(
         placed = _enqueued(jobs, batch_id, submitted_by, pointer)
     else:
         with transaction.atomic():
-            paused = join(jobs, project_id=queue.project_id, pointer=pointer)
-            placed = held_back(jobs, _enqueued(jobs, batch_id, submitted_by, pointer), paused=paused)
+            joined = join(jobs, project_id=queue.project_id, pointer=pointer)
+            placed = held_back(jobs, _enqueued(jobs, batch_id, submitted_by, pointer), joined)
+            aim_at(jobs, placed, joined)
     announce(jobs, placed)
     return placed
 
@@ -169,14 +170,20 @@ def queue_of(queue: Queue | str) -> Queue:
         raise NotFound(f"There is no queue {queue!r}; name it organization/project/queue.") from None
 
 
-def new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: dict[str, UUID]) -> NewJob:
+def new_job(
+    queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: dict[str, UUID], joins: bool = False
+) -> NewJob:
     """Check what was asked for; `policies` remembers, over many jobs of one queue, which were looked up."""
     ready = check(fields, pointer=pointer)
     if queue.allowed_types is not None and ready["type"] not in queue.allowed_types:
         raise BadInput.at(f"{pointer}/type", "This queue does not take this type.")
     policy = ready.pop("retry_policy", None)
     delay = ready.pop("delay_seconds", None)
-    placed = _placed(queue, ready, pointer, policies) if "required_worker" in ready or "placement" in ready else {}
+    placed = (
+        _placed(queue, ready, pointer, policies, joins=joins)
+        if "required_worker" in ready or "placement" in ready
+        else {}
+    )
     return NewJob(
         workflow_id=ready.pop("workflow", None),
         queue_id=queue.id,
@@ -188,13 +195,19 @@ def new_job(queue: Queue, fields: Mapping[str, Any], *, pointer: str, policies: 
     )
 
 
-def _placed(queue: Queue, ready: dict[str, Any], pointer: str, known: dict[str, UUID]) -> dict[str, Any]:
+def _placed(
+    queue: Queue, ready: dict[str, Any], pointer: str, known: dict[str, UUID], *, joins: bool
+) -> dict[str, Any]:
     """Where a job is to run; the default is kept as nothing, which costs nothing."""
     placement, uid = ready.pop("placement", None), ready.pop("required_worker", None)
-    if placement == Placement.DISPATCH and "workflow" not in ready:
+    joins = joins or "workflow" in ready
+    if placement == Placement.DISPATCH and not joins:
         raise BadInput.at(f"{pointer}/placement", "Only a job of a workflow goes where its workflow goes.")
-    if uid is None or placement == Placement.DISPATCH:
-        return {"placement": None if placement == Placement.ANY else placement}
+    if placement == Placement.DISPATCH and uid is not None:
+        raise BadInput.at(f"{pointer}/required_worker", "It goes where its workflow goes; name that one's worker.")
+    if uid is None:
+        anywhere = placement == Placement.ANY
+        return {"placement": None if anywhere else placement, "anywhere": anywhere}
     if f"worker {uid}" not in known:
         organization = queue.project.organization_id
         worker = targetable(uid=uid, organization_id=organization, queues=[queue], pointer=f"{pointer}/required_worker")

@@ -13,10 +13,12 @@ from django.db.models import Q
 from uuid_utils.compat import uuid7
 
 from apps.accounts.models import Project
+from apps.audit.record import SYSTEM, Actor
 from apps.errors import BadInput, Fault, KeyTaken, NotFound
 from apps.jobs.engine.enqueue import Enqueued, NewJob, enqueue
 from apps.jobs.engine.name_steps import name_steps
 from apps.jobs.models import Workflow
+from apps.jobs.services.bind import bind, follow
 from apps.jobs.services.check import WORKFLOW_RULES, look, refuse
 from apps.jobs.services.dag import Node, in_order, read
 from apps.jobs.services.full import refuse_when_full
@@ -46,13 +48,18 @@ class Begun:
 
 @transaction.atomic
 def submit_workflow(
-    *, project: Project | str, jobs: Sequence[Mapping[str, Any]], submitted_by: UUID | None = None, **fields: Any
+    *,
+    project: Project | str,
+    jobs: Sequence[Mapping[str, Any]],
+    submitted_by: UUID | None = None,
+    actor: Actor = SYSTEM,
+    **fields: Any,
 ) -> Begun:
     """Submit up to BATCH_MAX jobs as one workflow, all or none, inside the caller's transaction.
 
-    `project` is a Project or "org/project". Fields: name, priority (of jobs that have none), labels. Each job has a name,
-    a queue (its name or id) and what `submit` knows; `depends_on` may name others of the call. Errors point at
-    "#/jobs/<n>/<field>". Raises KeyTaken where a live job holds a unique key, and QueueFull.
+    `project` is a Project or "org/project". Fields: name, priority (of jobs that have none), labels; affinity, required_worker,
+    dedicated (see bind; `actor` reserves). Each job has a name, a queue (its name or id) and what `submit` knows; `depends_on`
+    may name others of the call. Errors point at "#/jobs/<n>/<field>". Raises KeyTaken for a unique key, and QueueFull.
     """
     home = _project(project)
     asked, faults = look(fields, WORKFLOW_RULES)
@@ -62,18 +69,20 @@ def submit_workflow(
     nodes = read(jobs)
     ordered = in_order(nodes)
     queues = _queues(home, nodes)
-    made = _new_jobs(ordered, queues, asked.get("priority"))
+    made = _new_jobs(ordered, queues, asked)
     workflow = _kept(home, fields, asked, submitted_by)
     placed = _placed(workflow, ordered, made, submitted_by)
+    bind(workflow, asked, set(queues.values()), actor)
     tell(project_id=home.pk, kind="workflow.submitted", workflow=workflow.pk, name=workflow.name, jobs=len(made))
     announce(list(made.values()), list(placed.values()))
-    planned = [
-        Planned(node.name, made[node.place].queue_id, made[node.place].type, placed[node.place]) for node in nodes
-    ]
-    return Begun(workflow, planned)
+    return Begun(workflow, [_planned(node, made[node.place], placed[node.place]) for node in nodes])
 
 
-def _new_jobs(ordered: Sequence[Node], queues: Mapping[str, Queue], priority: int | None) -> dict[int, NewJob]:
+def _planned(node: Node, job: NewJob, placed: Enqueued) -> Planned:
+    return Planned(node.name, job.queue_id, job.type, placed)
+
+
+def _new_jobs(ordered: Sequence[Node], queues: Mapping[str, Queue], asked: Mapping[str, Any]) -> dict[int, NewJob]:
     """Checked jobs by place. Ids grow from parents to children, so that whoever holds jobs by id holds parents first."""
     ids = sorted((uuid7() for _ in ordered), key=lambda one: one.int)
     turns = {node.place: turn for turn, node in enumerate(ordered)}
@@ -83,13 +92,14 @@ def _new_jobs(ordered: Sequence[Node], queues: Mapping[str, Queue], priority: in
         queue, pointer = queues[str(node.queue)], f"#/jobs/{node.place}"
         if "workflow" in node.fields:
             raise BadInput.at(f"{pointer}/workflow", "It joins the workflow of this call.")
-        fields = {"priority": priority, "depends_on": node.outside, **node.fields}
-        job = new_job(queue, fields, pointer=pointer, policies=policies.setdefault(queue.pk, {}))
+        fields = {"priority": asked.get("priority"), "depends_on": node.outside, **node.fields}
+        job = new_job(queue, fields, pointer=pointer, policies=policies.setdefault(queue.pk, {}), joins=True)
         job.id, job.waits_for = job_id, [turns[parent] for parent in node.parents]
         if (count := len(job.waits_for) + len(job.depends_on)) > settings.DEPENDENCIES_MAX:
             detail = f"At most {settings.DEPENDENCIES_MAX} parents; this has {count}."
             raise BadInput.at(f"{pointer}/depends_on", detail)
         made[node.place] = job
+    follow(made.values(), asked)
     return made
 
 

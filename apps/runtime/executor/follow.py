@@ -10,10 +10,17 @@ from apps.errors import BadInput
 from apps.handlers import Publish
 from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.services.check import check
+from apps.jobs.states import Placement
 from apps.runtime.executor.run import Run
 
 BYTES_MAX = 16 * 1024 * 1024  # of all payloads that one attempt publishes
-ELSEWHERE = ("depends_on", "on_parent_failure", "retry_policy", "workflow")  # what is looked up in the database
+ELSEWHERE = (
+    "depends_on",
+    "on_parent_failure",
+    "retry_policy",
+    "workflow",
+    "required_worker",
+)  # what is looked up in the database
 
 
 def follow(run: Run, type: str, payload: Any, fields: Mapping[str, Any]) -> UUID:
@@ -23,6 +30,10 @@ def follow(run: Run, type: str, payload: Any, fields: Mapping[str, Any]) -> UUID
             raise BadInput.at(f"#/{name}", "A follow-up job cannot have this; submit it instead.")
     ready = check({**fields, "type": type, "payload": payload})
     delay = ready.pop("delay_seconds", None)
+    if ready.get("placement") == Placement.DISPATCH and run.claim.workflow_id is None:
+        raise BadInput.at("#/placement", "Only a job of a workflow goes where its workflow goes.")
+    if ready.get("placement") == Placement.ANY:
+        ready |= {"placement": None, "anywhere": True}
     job = NewJob(queue_id=run.claim.queue_id, delay_ms=None if delay is None else round(delay * 1000), **ready)
     _refuse_floods(run, job)
     run.follow.append(job)

@@ -10,11 +10,9 @@ from django.utils.timezone import now
 
 from apps.audit.models import Entry
 from apps.bench.services.invariants import broken
-from apps.errors import Conflict, LeaseLost, NotFound, WorkerUnavailable
+from apps.errors import Conflict, NotFound, WorkerUnavailable
 from apps.jobs import services
 from apps.jobs.engine.claim import claim
-from apps.jobs.engine.fenced import fenced
-from apps.jobs.engine.heartbeat import heartbeat
 from apps.jobs.models import Workflow
 from apps.jobs.selectors.why import why_waiting
 from apps.workers.engine.register import register
@@ -235,38 +233,6 @@ def test_the_invariants_see_what_runs_where_it_must_not(queue, session, other):
     with planted(kept, worker=session.worker_id, job=stranger) as seen:
         assert seen == ["bound_runs_there"]
     assert broken() == []
-
-
-@pytest.fixture
-def stale(queue, session):
-    """A job that runs by a generation of its reservation that is over."""
-    flow, _ = workflow(queue, jobs=1)
-    bound(flow, session)
-    [taken] = aimed(session, queue)
-    assert look(taken.job_id).reservation_generation == 1
-    Reservation.objects.update(generation=2)
-    yield taken
-    Reservation.objects.update(generation=1)
-
-
-def test_what_ran_by_an_old_generation_does_not_count(stale, session):
-    assert acts.finish(session, stale) == []
-    assert acts.finish(session, stale, outcome="retryable_error") == []
-    assert state(stale.job_id) == "running"
-    assert len(acts.finish(session, stale, outcome="released")) == 1
-    assert state(stale.job_id) == "queued"
-
-
-def test_the_heartbeat_tells_a_worker_to_drop_it(stale, session):
-    pair = (stale.job_id, stale.fence)
-    beat = heartbeat(session_id=session.pk, held=dict([pair]))
-    assert beat.lost == {pair}
-
-
-def test_its_writes_are_fenced(stale, session):
-    owner = {"fence": stale.fence, "session_id": session.pk, "generation": stale.generation}
-    with pytest.raises(LeaseLost), fenced(job_id=stale.job_id, **owner):
-        pass
 
 
 def test_a_claim_by_a_reservation_that_is_not_bound_gets_nothing(queue, session):

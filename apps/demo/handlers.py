@@ -1,7 +1,9 @@
-"""The demo's job types: a thumbnail of one picture, one sheet of all of them, and an album of what was approved."""
+"""The demo's job types: a thumbnail of one picture, one sheet of all of them, an album of what was approved; a film made small."""
 
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copyfile
 from tempfile import TemporaryFile
 from typing import Any
 from uuid import UUID
@@ -9,12 +11,17 @@ from zipfile import ZipFile
 
 from django.conf import settings
 
-from apps.demo.services import inbox
+from apps.demo.services import inbox, video
 from apps.handlers import Context, Discard, handler
 from apps.jobs.models import Job
 from apps.jobs.selectors import find
 
 THUMBNAIL, SHEET, ALBUM = "thumbnail.jpg", "contact-sheet.jpg", "album.zip"
+FILM, SMALL = "film", "small.mp4"
+
+
+class UnreadableFilm(Discard):
+    """This file is no film, and will not become one."""
 
 
 class UnreadablePicture(Discard):
@@ -80,6 +87,43 @@ if find_spec("PIL"):  # an extra; where it is missing, no worker offers these ty
             album.seek(0)
             address = ctx.save(ALBUM, album)
         return {"pictures": len(there) - 1, "album": address}
+
+
+if video.there():  # a worker without ffmpeg does not offer these types
+
+    @handler("media.probe", timeout=120)
+    def probe(ctx: Context, payload: Any) -> dict[str, Any]:
+        """Fetch the film that `film` names to this worker's workspace, where the other steps find it, and look at it."""
+        name = payload.get("film") if isinstance(payload, dict) else None
+        try:
+            copyfile(inbox.locate(name), ctx.workspace / FILM)
+            film = video.probe(ctx.workspace / FILM)
+        except inbox.NoSuchPicture as error:
+            raise Discard(str(error)) from error
+        except video.Unreadable as error:
+            raise UnreadableFilm(f"{name} can't be read: {error}") from error
+        ctx.log(f"{film.seconds:.1f} s of {film.width} × {film.height} in {film.codec}")
+        return {"film": name, **asdict(film)}
+
+    @handler("media.transcode", timeout=1800)
+    def transcode(ctx: Context, payload: Any) -> dict[str, Any]:
+        """Make a small film of the one that was probed here."""
+        source = ctx.workspace / FILM
+        try:
+            total = video.probe(source).seconds
+            if not video.shrink(source, ctx.workspace / SMALL, told=lambda done: _so_far(ctx, done, total)):
+                return {}
+        except video.Unreadable as error:
+            raise UnreadableFilm(f"It can't be transcoded: {error}") from error
+        _so_far(ctx, total, total)
+        with (ctx.workspace / SMALL).open("rb") as small:
+            return {"film": ctx.save(SMALL, small), **asdict(video.probe(ctx.workspace / SMALL))}
+
+
+def _so_far(ctx: Context, done: float, total: float) -> bool:
+    """Tell how far it is, in milliseconds of the film; False when it is to end."""
+    ctx.progress(min(round(done * 1000), round(total * 1000)), round(total * 1000), "transcode")
+    return not ctx.cancelled
 
 
 def _steps(ctx: Context, type: str) -> list[tuple[UUID, dict[str, Any]]]:

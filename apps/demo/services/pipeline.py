@@ -1,9 +1,10 @@
-"""Workflows of pictures: a thumbnail of each, a sheet of them all, an album once somebody has approved the sheet."""
+"""Workflows of pictures: a thumbnail of each, a sheet of them all, an album once somebody has approved the sheet; and of films."""
 
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from django.conf import settings
 from django.db.models import Count, QuerySet
 
 from apps.audit.record import Actor
+from apps.demo.services import video
 from apps.demo.services.cast import Cast
 from apps.jobs import services
 from apps.jobs.models import Job
@@ -38,8 +40,8 @@ class Door(Protocol):
 
     queue: Queue
 
-    def workflow(self, name: str, jobs: Jobs) -> tuple[UUID, dict[str, UUID]]:
-        """Submit a workflow; answers its id, and those of its jobs by name."""
+    def workflow(self, name: str, jobs: Jobs, *, affinity: bool = False) -> tuple[UUID, dict[str, UUID]]:
+        """Submit a workflow, to one worker if it has affinity; answers its id, and those of its jobs by name."""
 
 
 class Api:
@@ -50,8 +52,9 @@ class Api:
         bearer = {"Authorization": f"Bearer {token}"}
         self.client = httpx.Client(base_url=f"{address}/api/v1", headers=bearer, timeout=30, trust_env=False)
 
-    def workflow(self, name: str, jobs: Jobs) -> tuple[UUID, dict[str, UUID]]:
-        answer = self.client.post(f"/projects/{self.queue.project_id}/workflows", json={"name": name, "jobs": jobs})
+    def workflow(self, name: str, jobs: Jobs, *, affinity: bool = False) -> tuple[UUID, dict[str, UUID]]:
+        body = {"name": name, "affinity": affinity, "jobs": jobs}
+        answer = self.client.post(f"/projects/{self.queue.project_id}/workflows", json=body)
         if not answer.is_success:
             raise Refused(f"POST {answer.url.path} answered {answer.status_code}: {answer.text[:2000]}")
         made = answer.json()
@@ -64,8 +67,10 @@ class Python:
     def __init__(self, cast: Cast) -> None:
         self.queue, self.member = cast.queue, cast.member
 
-    def workflow(self, name: str, jobs: Jobs) -> tuple[UUID, dict[str, UUID]]:
-        made = services.submit_workflow(project=self.queue.project, name=name, jobs=jobs, submitted_by=self.member.pk)
+    def workflow(self, name: str, jobs: Jobs, *, affinity: bool = False) -> tuple[UUID, dict[str, UUID]]:
+        made = services.submit_workflow(
+            project=self.queue.project, name=name, jobs=jobs, affinity=affinity, submitted_by=self.member.pk
+        )
         return made.workflow.pk, {job.name: job.placed.job_id for job in made.jobs}
 
     def approve(self, pipeline: "Pipeline") -> None:
@@ -93,14 +98,27 @@ class Pipeline:
         return Job.objects.filter(workflow_id__in=self.workflows)
 
 
-def submit(door: Door, pictures: Sequence[str]) -> Pipeline:
-    """Submit it all: for as many pictures as one call takes, thumbnails, a sheet of them however they end, an album."""
+def submit(door: Door, files: Sequence[str]) -> Pipeline:
+    """Submit it all: of as many pictures as one call takes one workflow, and one of each film, where ffmpeg is there."""
+    films = [name for name in files if video.there() and PurePosixPath(name).suffix.lower() in video.SUFFIXES]
+    pictures = [name for name in files if name not in set(films)]
     pipeline, size = Pipeline(), min(settings.BATCH_MAX - 2, settings.DEPENDENCIES_MAX)
     for start in range(0, len(pictures), size):
         part = pictures[start : start + size]
         jobs = _pictures(door.queue.name, part)
         _begin(door, pipeline, f"{len(part)} pictures", jobs, {"contact sheet": "sheet", "album": "publish"})
+    for name in films:
+        jobs = _film(door.queue.name, name)
+        _begin(door, pipeline, PurePosixPath(name).name[-100:], jobs, {"small film": "transcode"}, affinity=True)
     return pipeline
+
+
+def _film(queue: str, name: str) -> Jobs:
+    """Its steps run on one worker, for the second finds there what the first has fetched."""
+    return [
+        {"name": "probe", "queue": queue, "type": "media.probe", "payload": {"film": name}},
+        {"name": "transcode", "queue": queue, "type": "media.transcode", "depends_on": ["probe"]},
+    ]
 
 
 def _pictures(queue: str, names: Sequence[str]) -> Jobs:
@@ -114,8 +132,10 @@ def _pictures(queue: str, names: Sequence[str]) -> Jobs:
     return [{"queue": queue, **step} for step in steps]
 
 
-def _begin(door: Door, pipeline: Pipeline, name: str, jobs: Jobs, shown: dict[str, str]) -> None:
-    workflow, ids = door.workflow(name, jobs)
+def _begin(
+    door: Door, pipeline: Pipeline, name: str, jobs: Jobs, shown: dict[str, str], *, affinity: bool = False
+) -> None:
+    workflow, ids = door.workflow(name, jobs, affinity=affinity)
     pipeline.workflows.append(workflow)
     pipeline.jobs += len(jobs)
     for what, step in shown.items():

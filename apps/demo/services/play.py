@@ -11,14 +11,14 @@ from django.core.management import call_command
 from rich.console import Console
 
 from apps.demo.services import cast as people
-from apps.demo.services import inbox, show
+from apps.demo.services import inbox, show, video
 from apps.demo.services.cast import Cast
 from apps.demo.services.children import Children, children, free_port
 from apps.demo.services.pictures import paint
 from apps.demo.services.pipeline import Api, Door, Pipeline, Python, submit, watch
 from apps.jobs.states import FINAL, JobState
 
-SAMPLES = 48
+SAMPLES, FILM = 48, "clip.mp4"
 SLOTS = 4
 UP_WITHIN = 60.0  # seconds
 
@@ -68,6 +68,8 @@ def _samples() -> str:
     folder = inbox.place() / "samples"
     if not folder.exists():
         paint(folder, SAMPLES)
+    if video.there() and not (folder / FILM).exists():
+        video.paint(folder / FILM)
     return folder.name
 
 

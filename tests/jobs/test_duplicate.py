@@ -7,11 +7,11 @@ from uuid_utils.compat import uuid7
 
 from apps.audit.models import Entry
 from apps.audit.record import Actor
-from apps.errors import BadInput, NotFound, QueueFull
+from apps.errors import BadInput, NotFound, QueueFull, WorkerUnavailable
 from apps.jobs import services
 from apps.jobs.models import Dependency
 from apps.queues.models import Depth
-from tests.acts import enqueue, finish, let_days_pass, take_one
+from tests.acts import enqueue, fall_silent, finish, let_days_pass, take_one
 from tests.factories import RetryPolicyFactory, UserFactory
 from tests.jobs.looks import ANN, fail_for_good, look, row, run
 
@@ -121,6 +121,21 @@ def test_a_retry_policy_that_is_gone_is_left_to_the_queue(queue):
     job_id = rich(queue)
     run("UPDATE jobs_job_live SET retry_policy_id = gen_random_uuid() WHERE id = %s", [job_id])
     assert look(duplicate(job_id)).retry_policy_id is None
+
+
+def test_it_keeps_to_the_worker_that_the_original_requires(queue, session):
+    job_id = services.submit(queue=queue, type="ping", required_worker=session.worker.uid).pk
+    assert (look(duplicate(job_id)).placement, look(duplicate(job_id)).required_worker) == ("job", session.worker_id)
+    fall_silent(session)
+    with pytest.raises(WorkerUnavailable):
+        duplicate(job_id)
+
+
+def test_one_that_keeps_to_where_it_ran_begins_anywhere(queue, session):
+    job_id = services.submit(queue=queue, type="ping", placement="job").pk
+    run("UPDATE jobs_job_live SET assigned_worker = %s WHERE id = %s", [session.worker_id, job_id])
+    copy = look(duplicate(job_id))
+    assert (copy.placement, copy.required_worker, copy.assigned_worker) == ("job", None, None)
 
 
 def test_it_is_written_down_and_is_its_makers(queue):

@@ -19,6 +19,7 @@ from apps.jobs.services.recorded import recorded
 from apps.jobs.services.submit import enqueue_here, new_job
 from apps.jobs.states import Placement
 from apps.queues.models import RetryPolicy
+from apps.workers.models import Worker
 
 # What a copy has of the original as it is. Not its unique key, which names one job; nor its parents, batch, workflow,
 # schedule, progress and history: it is a new request.
@@ -40,12 +41,14 @@ def duplicate(
 ) -> Enqueued:
     """Submit a copy of a job in whatever state, due now unless said; its payload, priority and time may be others.
 
-    It is checked as a submission is: raises BadInput naming the field, and QueueFull.
+    It is checked as a submission is: raises BadInput naming the field, WorkerUnavailable, and QueueFull.
     """
     source: Any = find(job_id, among=_with_exact_payload())
     said = {"priority": priority, "run_at": run_at, **({} if payload is KEPT else {"payload": payload})}
     changes = {name: value for name, value in said.items() if value is not None or name == "payload"}
-    fields = {name: getattr(source, name) for name in COPIED} | {"retry_policy": _policy(source)} | changes
+    fields = (
+        {name: getattr(source, name) for name in COPIED} | {"retry_policy": _policy(source)} | _target(source) | changes
+    )
     refuse_when_full(source.queue)
     job = new_job(source.queue, fields, pointer="#", policies={})
     if payload is KEPT:
@@ -70,3 +73,11 @@ def _policy(source: Job) -> UUID | None:
     if own is None or not RetryPolicy.objects.filter(pk=own, project_id=source.queue.project_id).exists():
         return None
     return own
+
+
+def _target(source: Job) -> dict[str, str]:
+    """The worker it keeps to by its own word; where its workflow goes the copy does not, for it leaves that."""
+    if source.placement != Placement.JOB:
+        return {}
+    uids = Worker.objects.filter(pk__in=[source.required_worker]).values_list("uid", flat=True)
+    return {"placement": Placement.JOB.value, **({"required_worker": uids[0]} if uids else {})}

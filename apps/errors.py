@@ -8,6 +8,7 @@ Refusal                          400
 ├── NotFound                     404
 ├── Conflict                     409
 │   ├── LeaseLost
+│   ├── SessionOver
 │   ├── IllegalMove
 │   ├── KeyTaken
 │   ├── NotReplayable
@@ -100,6 +101,12 @@ class LeaseLost(Conflict):
     """This lease is no longer held: the job was finished, cancelled or given away."""
 
     code = "lease_lost"
+
+
+class SessionOver(Conflict):
+    """This worker's session is over: it was ended, fell silent, or a newer one of the same name began."""
+
+    code = "session_over"
 
 
 class IllegalMove(Conflict):

@@ -1,4 +1,4 @@
-"""Sockets in production (uvicorn config.asgi:application), everything in development."""
+"""Sockets and claims that wait in production (uvicorn config.asgi:application), everything in development."""
 
 import os
 from importlib import import_module
@@ -29,4 +29,5 @@ async def sockets(scope: dict[str, Any], receive: Any, send: Any) -> None:
     await (routes if has_token else from_pages)(scope, receive, send)
 
 
-application = ProtocolTypeRouter({"http": http, "websocket": sockets})
+door = import_module("apps.runtime.consumers").door  # after Django is set up
+application = ProtocolTypeRouter({"http": door(http), "websocket": sockets})

@@ -11,6 +11,7 @@ urlpatterns = [
     path("api/v1/", include("apps.accounts.urls")),
     path("api/v1/", include("apps.queues.urls")),
     path("api/v1/", include("apps.jobs.urls")),
+    path("api/v1/", include("apps.runtime.urls")),
     re_path("^api/", api.nothing),
     path("", include("apps.dashboard.urls")),
 ]

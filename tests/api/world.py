@@ -13,6 +13,7 @@ from apps.jobs import services
 from apps.jobs.engine.pause import pause
 from apps.jobs.models import Workflow
 from apps.queues.models import Queue
+from apps.workers.models import Session
 from tests import acts
 from tests.factories import (
     MembershipFactory,
@@ -21,6 +22,7 @@ from tests.factories import (
     RetryPolicyFactory,
     SessionFactory,
     UserFactory,
+    WorkerFactory,
 )
 from tests.jobs.looks import ANN
 from tests.jobs.schedules import make_schedule
@@ -52,6 +54,7 @@ class World:
     user: UUID
     unreserved: UUID
     reservation: UUID
+    session: UUID
 
 
 NOWHERE = World(*(uuid7() for _ in fields(World)))
@@ -83,6 +86,7 @@ def build(organization: Organization, results: Path) -> World:
         batch=services.submit_batch(queue=queue, jobs=[{"type": "noop"}] * 2).batch.pk,
         **_workflows(queue),
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
+        session=_remote(organization, queue).pk,
     )
 
 
@@ -115,6 +119,12 @@ def _held_back(queue: Queue) -> UUID:
     workflow = begin(queue)
     services.pause_workflow(workflow=workflow, actor=ANN)
     return workflow.pk
+
+
+def _remote(organization: Organization, queue: Queue) -> Session:
+    """A session of a worker that the organization runs itself."""
+    worker = WorkerFactory.create(organization=organization)
+    return SessionFactory.create(worker=worker, queues=[queue.pk], types=["ping"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +251,18 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("reservation", "GET"): Ask(lambda w: f"reservations/{w.reservation}"),
     ("reservation", "DELETE"): Ask(lambda w: f"reservations/{w.reservation}"),
     ("workers", "GET"): Ask(lambda w: f"workers?project={w.project}"),
+    ("worker-sessions", "POST"): Ask(
+        lambda w: "worker/sessions",
+        status=201,
+        about=lambda w: {"uid": "new", "types": ["ping"], "organization": str(w.org)},
+    ),
+    ("worker-session", "DELETE"): Ask(lambda w: f"worker/sessions/{w.session}", status=204),
+    ("worker-session-claim", "POST"): Ask(lambda w: f"worker/sessions/{w.session}/claim"),
+    ("worker-session-heartbeat", "POST"): Ask(lambda w: f"worker/sessions/{w.session}/heartbeat"),
+    ("worker-session-report", "POST"): Ask(
+        lambda w: f"worker/sessions/{w.session}/report",
+        lambda: {"results": [{"job": str(uuid7()), "fence": "1", "outcome": "success"}]},
+    ),
     ("schema", "GET"): Ask(lambda w: "schema"),
     ("schema-swagger", "GET"): Ask(lambda w: "schema/swagger"),
     ("schema-redoc", "GET"): Ask(lambda w: "schema/redoc"),

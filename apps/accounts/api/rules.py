@@ -27,6 +27,7 @@ VIEW = Rule(Role.VIEWER, "read")
 SUBMIT = Rule(Role.MEMBER, "submit")
 OPERATE = Rule(Role.MEMBER, "operate")
 ADMIN = Rule(Role.ADMIN, "admin")
+WORK = Rule(Role.MEMBER, "worker")
 
 # By the name of the route, then the method.
 RULES: dict[str, dict[str, Rule]] = {
@@ -98,6 +99,11 @@ RULES: dict[str, dict[str, Rule]] = {
     "dlq-job": {"DELETE": ADMIN},
     "dlq-job-replay": {"POST": OPERATE},
     "workers": {"GET": VIEW},
+    "worker-sessions": {"POST": WORK},
+    "worker-session": {"DELETE": WORK},
+    "worker-session-claim": {"POST": WORK},
+    "worker-session-heartbeat": {"POST": WORK},
+    "worker-session-report": {"POST": WORK},
     "schema": {"GET": OPEN},
     "schema-swagger": {"GET": OPEN},
     "schema-redoc": {"GET": OPEN},

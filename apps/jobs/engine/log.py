@@ -23,6 +23,7 @@ class Line:
 
 
 _log = Statement.beside(__file__, int)
+_log_held = Statement.beside(__file__, int, "log_held")
 
 
 async def log_on(connection: psycopg.AsyncConnection[Any], lines: Sequence[Line]) -> None:
@@ -36,3 +37,16 @@ async def log_on(connection: psycopg.AsyncConnection[Any], lines: Sequence[Line]
         levels=[line.level for line in lines],
         messages=[line.message for line in lines],
     )
+
+
+def log_held(*, session_id: UUID, lines: Sequence[Line]) -> int:
+    """Keep lines of attempts that this session holds, and answer how many; of others none is kept. `attempt` is looked up."""
+    [kept] = _log_held(
+        session_id=session_id,
+        ids=[line.job_id for line in lines],
+        fences=[line.fence for line in lines],
+        lines=[line.number for line in lines],
+        levels=[line.level for line in lines],
+        messages=[line.message for line in lines],
+    )
+    return kept

@@ -25,19 +25,24 @@ ELSEWHERE = (
 
 def follow(run: Run, type: str, payload: Any, fields: Mapping[str, Any]) -> UUID:
     """Keep one job to be enqueued when this attempt succeeds; answers its id. Raises BadInput naming the field."""
-    for name in ELSEWHERE:
-        if name in fields:
-            raise BadInput.at(f"#/{name}", "A follow-up job cannot have this; submit it instead.")
-    ready = check({**fields, "type": type, "payload": payload})
-    delay = ready.pop("delay_seconds", None)
-    if ready.get("placement") == Placement.DISPATCH and run.claim.workflow_id is None:
-        raise BadInput.at("#/placement", "Only a job of a workflow goes where its workflow goes.")
-    if ready.get("placement") == Placement.ANY:
-        ready |= {"placement": None, "anywhere": True}
-    job = NewJob(queue_id=run.claim.queue_id, delay_ms=None if delay is None else round(delay * 1000), **ready)
+    job = follower(run.claim.queue_id, run.claim.workflow_id, {**fields, "type": type, "payload": payload})
     _refuse_floods(run, job)
     run.follow.append(job)
     return job.id
+
+
+def follower(queue_id: UUID, workflow_id: UUID | None, fields: Mapping[str, Any], *, pointer: str = "#") -> NewJob:
+    """Check one job that follows another in its queue. Raises BadInput naming the field below `pointer`."""
+    for name in ELSEWHERE:
+        if name in fields:
+            raise BadInput.at(f"{pointer}/{name}", "A follow-up job cannot have this; submit it instead.")
+    ready = check(fields, pointer=pointer)
+    delay = ready.pop("delay_seconds", None)
+    if ready.get("placement") == Placement.DISPATCH and workflow_id is None:
+        raise BadInput.at(f"{pointer}/placement", "Only a job of a workflow goes where its workflow goes.")
+    if ready.get("placement") == Placement.ANY:
+        ready |= {"placement": None, "anywhere": True}
+    return NewJob(queue_id=queue_id, delay_ms=None if delay is None else round(delay * 1000), **ready)
 
 
 def follow_all(run: Run, jobs: Iterable[Publish]) -> None:

@@ -1,0 +1,1 @@
+"""Doors for workers that join over HTTP. docs/remote-workers.md tells it in order."""

@@ -1,0 +1,1 @@
+"""Reads for workers that join over HTTP."""

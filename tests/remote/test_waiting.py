@@ -1,0 +1,148 @@
+"""Claims that wait, in the process that holds them: waked by work, by nothing else, and only as many as there is work for."""
+
+import asyncio
+import socket
+import time
+
+import httpx
+import pytest
+import uvicorn
+from asgiref.sync import sync_to_async
+
+from apps.accounts.models import ApiToken, Role
+from apps.audit.record import SYSTEM
+from apps.jobs import services
+from apps.jobs.engine.open_gates import open_gates
+from apps.jobs.models import Job
+from apps.queues.services import queues
+from apps.runtime.consumers.bell import bell
+from tests.factories import ApiTokenFactory, MembershipFactory
+from tests.processes import until
+from tests.remote.serving import Caller, serving
+
+
+@pytest.fixture
+def token(own_database, queue):
+    member = MembershipFactory.create(organization=queue.project.organization, role=Role.MEMBER)
+    return ApiTokenFactory.create(user=member.user, organization=member.organization, scopes=["worker"])
+
+
+@pytest.fixture
+async def client(own_database):
+    """Callers of a server in this process, so that a test sees who waits."""
+    from config.asgi import application
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="error"))
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}/api/v1/"
+        async with httpx.AsyncClient(base_url=base, timeout=40) as client:
+            yield client
+        bell().close()
+        server.should_exit = server.force_exit = True
+        await running
+
+
+@pytest.fixture
+async def caller(client, token):
+    return await Caller(client, token.text).begin("w1", concurrency=10)
+
+
+def submit(queue, count=1):
+    return [services.submit(queue=queue, type="ping").pk for _ in range(count)]
+
+
+asubmit = sync_to_async(submit)
+
+
+async def waiting(*claims):
+    """Let these be held open."""
+    tasks = [asyncio.create_task(claim) for claim in claims]
+    async with asyncio.timeout(20):
+        while sum(map(len, bell().waiting.values())) < len(tasks):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return tasks
+
+
+async def test_a_claim_waits_for_work_and_has_it_at_once(caller, queue):
+    [task] = await waiting(caller.claim())
+    began = time.monotonic()
+    [job_id] = await asubmit(queue)
+    answer = await task
+    assert [job["job"] for job in answer.json()["jobs"]] == [str(job_id)]
+    assert time.monotonic() - began < 0.9  # the look that no wake-up asks for comes each second
+    assert (await caller.report(*answer.json()["jobs"])).json() == {"fenced": []}
+
+
+async def test_work_that_is_there_is_not_waited_for_and_no_work_is_no_longer_than_asked(caller, queue):
+    began = time.monotonic()
+    assert (await caller.claim(1)).json()["jobs"] == []
+    assert 0.9 < time.monotonic() - began < 5
+    await asubmit(queue)
+    assert len((await caller.claim()).json()["jobs"]) == 1
+
+
+async def test_one_job_wakes_one_and_as_many_jobs_as_there_are_wake_all(client, token, queue):
+    callers = [await Caller(client, token.text).begin(f"w{n}") for n in range(20)]
+    tasks = await waiting(*(caller.claim() for caller in callers))
+    await asubmit(queue)
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    _, left = await asyncio.wait(tasks, timeout=0.5)
+    assert len(left) == 19
+    await asubmit(queue, 19)
+    answers = await asyncio.gather(*tasks)
+    assert len({answer.json()["jobs"][0]["job"] for answer in answers}) == 20
+
+
+async def test_nobody_claims_for_a_caller_that_has_hung_up(client, token, queue):
+    gone, here = [await Caller(client, token.text).begin(uid) for uid in ("gone", "here")]
+    [task] = await waiting(gone.claim())
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    [job_id] = await asubmit(queue)
+    assert [job["job"] for job in (await here.claim()).json()["jobs"]] == [str(job_id)]
+
+
+async def test_a_token_that_is_revoked_while_it_waits_gets_nothing(caller, token, queue):
+    [task] = await waiting(caller.claim())
+    await ApiToken.objects.filter(pk=token.pk).aupdate(revoked_at=token.created_at)
+    [job_id] = await asubmit(queue)
+    assert (await task).status_code == 401
+    assert (await Job.objects.aget(pk=job_id)).state == "queued"
+
+
+async def test_a_full_worker_does_not_keep_others_from_work(client, token, queue):
+    full, free = [await Caller(client, token.text).begin(uid) for uid in ("full", "free")]
+    await asubmit(queue)
+    [held] = (await full.claim()).json()["jobs"]
+    tasks = await waiting(full.claim(), free.claim())
+    await asubmit(queue)
+    assert len((await tasks[1]).json()["jobs"]) == 1
+    await full.report(held)
+    await asubmit(queue)
+    assert len((await tasks[0]).json()["jobs"]) == 1
+
+
+async def test_a_rate_lets_the_next_go_when_its_token_comes(caller, queue):
+    await sync_to_async(_limit)(queue)
+    await asubmit(queue, 2)
+    assert len((await caller.claim()).json()["jobs"]) == 1
+    began = time.monotonic()
+    assert len((await caller.claim()).json()["jobs"]) == 1
+    assert time.monotonic() - began < 2
+
+
+def _limit(queue):
+    queues.update(queue=queue, actor=SYSTEM, rate_per_second=1.5, burst=1)
+    until(lambda: open_gates() is None, within=10)
+
+
+async def test_a_server_that_is_told_to_end_lets_its_claims_go(own_database, token, tmp_path):
+    with serving(own_database, tmp_path) as server:
+        async with httpx.AsyncClient(base_url=f"{server.url}/", timeout=40) as client:
+            caller = await Caller(client, token.text).begin("w1")
+            task = asyncio.create_task(caller.claim())
+            await asyncio.wait({task}, timeout=1)
+            took = await sync_to_async(server.stop)()
+            assert (await task).json() == {"jobs": [], "drain": False}
+            assert took < 5

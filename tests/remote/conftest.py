@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.models import Membership, Organization, Project, Role
+from apps.accounts.models import ApiToken, Membership, Organization, Project, Role
 from apps.queues.models import Queue
 from tests.api.caller import Api, token_of
-from tests.factories import MembershipFactory
+from tests.factories import ApiTokenFactory, MembershipFactory
 
 PING = "ping"
 
@@ -80,3 +80,10 @@ def api(organization: Organization) -> Api:
 def remote(api: Api, queue: Queue) -> Remote:
     """A worker that serves the queue."""
     return begin(api)
+
+
+@pytest.fixture
+def token(queue: Queue) -> ApiToken:
+    """A worker's token, its text beside it, for callers in real processes."""
+    member = MembershipFactory.create(organization=queue.project.organization, role=Role.MEMBER)
+    return ApiTokenFactory.create(user=member.user, organization=member.organization, scopes=["worker"])

@@ -148,4 +148,4 @@ def test_long_errors_are_cut_and_say_so(remote, queue):
     job_id = acts.enqueue(queue)
     remote.report(remote.one(), outcome="permanent_error", error_class="E" * 300, error_message="m" * 5000)
     attempt = Attempt.objects.get(job_id=job_id)
-    assert attempt.error_message.endswith("characters cut]")
+    assert (attempt.error_message or "").endswith("characters cut]")

@@ -9,22 +9,15 @@ import pytest
 import uvicorn
 from asgiref.sync import sync_to_async
 
-from apps.accounts.models import ApiToken, Role
+from apps.accounts.models import ApiToken
 from apps.audit.record import SYSTEM
 from apps.jobs import services
 from apps.jobs.engine.open_gates import open_gates
 from apps.jobs.models import Job
 from apps.queues.services import queues
 from apps.runtime.consumers.bell import bell
-from tests.factories import ApiTokenFactory, MembershipFactory
 from tests.processes import until
-from tests.remote.serving import Caller, serving
-
-
-@pytest.fixture
-def token(own_database, queue):
-    member = MembershipFactory.create(organization=queue.project.organization, role=Role.MEMBER)
-    return ApiTokenFactory.create(user=member.user, organization=member.organization, scopes=["worker"])
+from tests.remote.serving import Caller
 
 
 @pytest.fixture
@@ -83,15 +76,15 @@ async def test_work_that_is_there_is_not_waited_for_and_no_work_is_no_longer_tha
 
 
 async def test_one_job_wakes_one_and_as_many_jobs_as_there_are_wake_all(client, token, queue):
-    callers = [await Caller(client, token.text).begin(f"w{n}") for n in range(20)]
+    callers = [await Caller(client, token.text).begin(f"w{n}") for n in range(8)]
     tasks = await waiting(*(caller.claim() for caller in callers))
     await asubmit(queue)
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     _, left = await asyncio.wait(tasks, timeout=0.5)
-    assert len(left) == 19
-    await asubmit(queue, 19)
+    assert len(left) == 7
+    await asubmit(queue, 7)
     answers = await asyncio.gather(*tasks)
-    assert len({answer.json()["jobs"][0]["job"] for answer in answers}) == 20
+    assert len({answer.json()["jobs"][0]["job"] for answer in answers}) == 8
 
 
 async def test_nobody_claims_for_a_caller_that_has_hung_up(client, token, queue):
@@ -135,14 +128,3 @@ async def test_a_rate_lets_the_next_go_when_its_token_comes(caller, queue):
 def _limit(queue):
     queues.update(queue=queue, actor=SYSTEM, rate_per_second=1.5, burst=1)
     until(lambda: open_gates() is None, within=10)
-
-
-async def test_a_server_that_is_told_to_end_lets_its_claims_go(own_database, token, tmp_path):
-    with serving(own_database, tmp_path) as server:
-        async with httpx.AsyncClient(base_url=f"{server.url}/", timeout=40) as client:
-            caller = await Caller(client, token.text).begin("w1")
-            task = asyncio.create_task(caller.claim())
-            await asyncio.wait({task}, timeout=1)
-            took = await sync_to_async(server.stop)()
-            assert (await task).json() == {"jobs": [], "drain": False}
-            assert took < 5

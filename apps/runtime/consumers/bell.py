@@ -1,7 +1,7 @@
 """Who waits for what, and who is waked: one ear and one look a second for all claims that a process holds open.
 
-Claims of the same queues and types are kin. Of kin one is waked at a time: if it finds something there may be more, and
-the next two are; if it does not, the others would not either. So a single job wakes one of two hundred, and two hundred
+Claims of the same queues and types are kin. Of kin one is waked at a time: if it sees more than it takes, as many of the
+others are waked too; if it finds nothing, neither would they. So a single job wakes one of two hundred, and two hundred
 jobs wake all of them within a few turns.
 """
 
@@ -68,7 +68,7 @@ class Bell:
     def hear_of(self, wish: Wish) -> None:
         """Pass on what one of kin has come to."""
         if wish.jobs:
-            self._ring(wish.kin, 2)
+            self._ring(wish.kin, wish.more)
         elif not wish.looked:
             self._ring((wish.queues, wish.types, True), 1)
 

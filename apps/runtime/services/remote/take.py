@@ -21,9 +21,10 @@ KNOWN = 4096  # sessions whose turns are remembered here
 
 @dataclass(slots=True)
 class Taken:
-    """What a claim got. `token_in`: seconds until a queue with a rate admits one more."""
+    """What a claim got, and how many more it saw. `token_in`: seconds until a queue with a rate admits another."""
 
     jobs: list[Claim] = field(default_factory=list)
+    more: int = 0
     token_in: float = math.inf
 
 
@@ -103,6 +104,7 @@ def _take_plain(
     turns.plain_empty = not got.jobs
     turns.gated = got.gated or (len(queues) > AT_ONCE and turns.gated)
     taken.jobs += got.jobs
+    taken.more += got.candidates - len(got.jobs)
 
 
 def _take_gated(
@@ -126,6 +128,7 @@ def _take_gated(
         for _ in range(TRIES if share > 0 else 0):
             got = claim_gated_in_turn(session_id=session_id, queue_id=queue_id, offers=offers, limit=share)
             jobs += got.jobs
+            taken.more += len(got.jobs)  # how many more its gate admits is not told
             left -= len(got.jobs)
             if not got.contended:
                 break

@@ -17,6 +17,7 @@ class Wish:
     types: frozenset[str] = frozenset()
     looked: bool = False  # it may take jobs and found none, so that others who ask for the same need not look
     token_in: float = math.inf  # seconds until a queue with a rate admits another job
+    more: int = 0  # jobs that it saw and did not take
     jobs: list[tuple[UUID, int]] = field(default_factory=list)  # what it took, each with its fence
 
     @property

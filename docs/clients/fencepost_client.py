@@ -56,6 +56,14 @@ class Discard(Exception):
     """It will never succeed."""
 
 
+class NeedsApproval(Exception):
+    """Let a person look at this result first; the job runs again when they approve, and finds `approved`."""
+
+    def __init__(self, result: Any = None) -> None:
+        super().__init__("a person is to look first")
+        self.result = result
+
+
 class Refused(Exception):
     """The server understood and said no."""
 
@@ -107,6 +115,7 @@ class Job:
         self.id, self.fence = str(claim["job"]), str(claim["fence"])
         self.type, self.payload, self.attempt = claim["type"], claim["payload"], int(claim["attempt"])
         self.idempotency_key = str(claim["idempotency_key"])
+        self.approved: dict[str, Any] | None = claim.get("approved")  # note, and the result it asked with
         self.ends_at = time.monotonic() + claim["limit_ms"] / 1000
         self.stopped = ""  # cancelled or lost
         self.told: dict[str, Any] | None = None
@@ -256,6 +265,8 @@ class Worker:
             end = {"outcome": "success", "result": self.handlers[job.type](job), "next_jobs": job.next_jobs}
         except Snooze as error:
             end = {"outcome": "snoozed", "delay_ms": round((error.after or 0) * 1000)}
+        except NeedsApproval as error:
+            end = {"outcome": "needs_approval", "result": error.result}
         except Exception as error:  # noqa: BLE001 — whatever a handler raises is the job's error
             end = _error(error)
         if time.monotonic() > job.ends_at:

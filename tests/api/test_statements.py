@@ -13,6 +13,7 @@ from apps.queues.models import Depth, Queue
 from tests import acts
 from tests.api.caller import Api, token_of
 from tests.factories import MembershipFactory, QueueFactory
+from tests.remote.conftest import api_of, begin
 
 pytestmark = pytest.mark.django_db
 FRAMES = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE SAVEPOINT")
@@ -61,6 +62,20 @@ def test_lists_take_three_statements_whatever_the_page(program, queue, session, 
         "orgs",
     ):
         assert cost(partial(program.get, path)) <= 3, path
+
+
+def test_a_remote_workers_calls_take_six_at_most(queue):
+    remote = begin(api_of(queue.project.organization), "first")
+    assert cost(lambda: remote.ask("claim")) == 5
+    for _ in range(60):
+        acts.enqueue(queue)
+    jobs = remote.claim()
+    assert cost(lambda: remote.ask("heartbeat", held=[])) == 3
+    ends = {"results": [{"job": job["job"], "fence": job["fence"], "outcome": "success"} for job in jobs]}
+    assert cost(lambda: remote.ask("report", **ends)) == 4
+    assert cost(lambda: remote.ask("report", **ends)) == 5
+    remote.claim()
+    assert cost(lambda: remote.api.delete(remote.path), 204) == 6
 
 
 def test_workers_take_four(program, queue, session):

@@ -18,6 +18,7 @@ from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.gates import gates
+from apps.jobs.engine.log import Line, log_held
 from apps.jobs.engine.move import move
 from apps.jobs.engine.move_workflow import move_workflow
 from apps.jobs.engine.open_gates import open_gates
@@ -58,6 +59,8 @@ def seeded(kind: str, number: int) -> UUID:
 def steer(queue: Any) -> None:
     """They ask why, cancel, retry, replay, discard and purge; they put in order, hold back and let go; breakers trip."""
     assert all(why(job_id=seeded("live", number)) for number in (49_991, 49_992, 49_995))
+    held = queue.claims[35]
+    assert log_held(session_id=queue.session_id, lines=[Line(held.job_id, held.fence, 0, 1, "info", "said")]) == 1
     cancel(job_id=queue.claims[40].job_id)
     cancel(job_id=queue.claims[41].job_id, force=True)
     cancel(job_id=seeded("live", 4))

@@ -13,6 +13,12 @@ from apps.jobs.states import Outcome
 from apps.runtime.executor.follow import BYTES_MAX, follower
 from apps.runtime.executor.outcome import MESSAGE_MAX, NAME_MAX, TRACEBACK_MAX, cut
 
+# What comes with which outcomes alone.
+ANSWERS = {
+    "result": (Outcome.SUCCESS.value, Outcome.NEEDS_APPROVAL.value),
+    "next_jobs": (Outcome.SUCCESS.value,),
+}
+
 
 def ended(session_id: UUID, results: Sequence[dict[str, Any]], held: Iterable[Any]) -> list[Ended]:
     """Each end, with the jobs that follow it. Raises BadInput naming the field of a follow-up job that is wrong."""
@@ -22,10 +28,9 @@ def ended(session_id: UUID, results: Sequence[dict[str, Any]], held: Iterable[An
 
 def _end(session_id: UUID, pointer: str, one: dict[str, Any], running: dict[tuple[UUID, int], Any]) -> Ended:
     job = running.get((one["job"], one["fence"]))
-    fine = one["outcome"] == Outcome.SUCCESS
-    for name in ("result", "next_jobs"):
-        if one.get(name) and not fine:
-            raise BadInput.at(f"{pointer}/{name}", "Only a success has this.")
+    for name, outcomes in ANSWERS.items():
+        if one.get(name) and one["outcome"] not in outcomes:
+            raise BadInput.at(f"{pointer}/{name}", f"Only {' or '.join(outcomes)} has this.")
     follow = _follow(job, f"{pointer}/next_jobs", one.get("next_jobs", ()))
     return Ended(
         job_id=one["job"],
@@ -39,6 +44,7 @@ def _end(session_id: UUID, pointer: str, one: dict[str, Any], running: dict[tupl
         traceback=_cut(one.get("traceback"), TRACEBACK_MAX),
         follow=follow if job is not None else (),
         request_id=job.request_id if job is not None else None,
+        workflow_id=job.workflow_id if job is not None else None,
     )
 
 

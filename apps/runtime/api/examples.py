@@ -30,6 +30,7 @@ WORK = {
     "idempotency_key": f"{ID}-0",
     "deadline_at": "2027-03-14T07:05:00Z",
     "limit_ms": 300000,
+    "approved": None,
     "workflow": None,
     "request_id": None,
 }

@@ -217,6 +217,7 @@ def _work(job: Any) -> dict[str, Any]:
     return {
         **job._asdict(),
         "payload": json.loads(job.payload),
+        "approved": json.loads(job.approved) if job.approved else None,
         "idempotency_key": f"{job.job_id}-{job.generation}",
         "limit_ms": max(round(job.limit_seconds * 1000), 0),
     }

@@ -78,11 +78,11 @@ def served(caller: Caller, ids: Collection[UUID]) -> Mapping[UUID, int]:
 
 
 def running(session: Session, ids: Collection[UUID] | None = None) -> list[Any]:
-    """What a session runs, or which of these jobs: id, fence, queue_id, concurrency_key and request_id of each."""
+    """What a session runs, or which of these jobs: id, fence, queue_id, concurrency_key, workflow_id, request_id."""
     rows = Job.objects.filter(shelved_on=None, session_id=session.pk, state=JobState.RUNNING)
     if ids is not None:
         rows = rows.filter(pk__in=list(ids))
-    return list(rows.order_by("pk").only("id", "fence", "queue_id", "concurrency_key", "request_id"))
+    return list(rows.order_by("pk").only("id", "fence", "queue_id", "concurrency_key", "workflow_id", "request_id"))
 
 
 def has_room(session: Session) -> bool:

@@ -34,6 +34,7 @@ class WorkAnswer(serializers.Serializer[Any]):
     idempotency_key = serializers.CharField(help_text="The same for all attempts of one generation.")
     deadline_at = serializers.DateTimeField()
     limit_ms = serializers.IntegerField(help_text="Until the deadline, by the clock of the database.")
+    approved = serializers.JSONField(help_text="What a person said: note, and the result it had asked with.")
     workflow = serializers.UUIDField(source="workflow_id", allow_null=True)
     request_id = serializers.CharField(allow_null=True)
 

@@ -138,7 +138,7 @@ class End(Held):
     """How one attempt ended."""
 
     outcome = Pick(OUTCOMES)
-    result = Result(required=False, allow_null=True, help_text="Of a success.")
+    result = Result(required=False, allow_null=True, help_text="Of a success, or what a person is to look at.")
     error_class = Text(required=False, allow_null=True)
     error_message = Text(required=False, allow_null=True, allow_blank=True)
     traceback = Text(required=False, allow_null=True, allow_blank=True)

@@ -1,5 +1,7 @@
 """Remote workers whose calls cross: claims at once, a claim and a goodbye, two boots of one name, reports said twice."""
 
+from functools import partial
+
 import pytest
 
 from apps.accounts.models import Organization
@@ -10,7 +12,7 @@ from apps.jobs.models import Attempt, Job
 from apps.jobs.selectors import find
 from apps.queues.models import Queue
 from apps.runtime.services import remote
-from apps.workers.engine.register import register
+from apps.workers.engine.register import About, register
 from apps.workers.models import Session
 from tests.factories import SessionFactory, WorkerFactory
 from tests.races.stage import meanwhile, together
@@ -48,7 +50,8 @@ def test_a_claim_that_crosses_a_goodbye_leaves_nothing_behind(own, queue):
     for _round in range(5):
         services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 3)
         session = SessionFactory.create(worker=own.worker, queues=[queue.pk], types=["ping"])
-        together(lambda one=session: take(one, queue), lambda one=session: remote.leave(session=one))
+        calls = [partial(take, session, queue), partial(remote.leave, session=session)]
+        together(*calls)
         assert running(queue) == 0
         assert not Job.objects.filter(queue=queue, attempt__gt=0).exists()
 
@@ -63,7 +66,7 @@ def test_a_goodbye_waits_for_the_claim_that_is_under_way(own, queue):
 
 def test_of_two_organizations_that_want_one_name_at_once_one_gets_it(queue):
     other = Organization.objects.create(name="Other", slug="other")
-    about = {"concurrency": 1, "lease_seconds": 30.0, "hostname": "", "pid": 0}
+    about = About(concurrency=1, lease_seconds=30.0, hostname="", pid=0)
 
     def begin(home):
         try:

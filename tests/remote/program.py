@@ -37,6 +37,11 @@ def pause(job: Job) -> str:
     return "paused"
 
 
+@worker.handler("sleep")
+def sleep(job: Job) -> None:
+    time.sleep(job.payload["ms"] / 1000)
+
+
 @worker.handler("chain")
 def chain(job: Job) -> None:
     job.enqueue("ping", {"after": job.id})

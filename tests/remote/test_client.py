@@ -1,12 +1,10 @@
 """The client of the docs, as a process, against a real server: killed, frozen, told to stop, and the server gone."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +13,10 @@ from apps.jobs.models import Attempt, Job, JobLog, Progress
 from apps.jobs.selectors import find
 from apps.workers.models import Session
 from tests.processes import Process, final, until
+from tests.remote.programs import LEASE, PROGRAM, Program
 from tests.remote.serving import serving
 
 pytestmark = pytest.mark.chaos
-PROGRAM = Path(__file__).with_name("program.py")
-LEASE = 3.0
 
 
 @pytest.fixture
@@ -36,33 +33,6 @@ def scheduler(own_database, tmp_path):
     process.kill()
 
 
-class Program:
-    """One process of the client."""
-
-    def __init__(self, server, token, folder, uid, slots=2, grace=10.0):
-        self.log = folder / f"{uid}-{time.monotonic_ns()}.log"
-        with self.log.open("wb") as output:
-            self.popen = subprocess.Popen(
-                [sys.executable, str(PROGRAM), server.url.removesuffix("/api/v1"), uid, str(slots), str(LEASE)],
-                env={**os.environ, "FENCEPOST_TOKEN": token.text, "GRACE": str(grace)},
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            )  # fmt: skip
-
-    @property
-    def output(self):
-        return self.log.read_text()
-
-    def says(self, text, within=20):
-        until(lambda: text in self.output or self.popen.poll() is not None, within=within, what=lambda: self.output)
-        assert text in self.output, self.output
-
-    def ends(self, within=20):
-        return self.popen.wait(within)
-
-    def send(self, number):
-        self.popen.send_signal(number)
-
-
 @pytest.fixture
 def program(server, token, tmp_path):
     begun = []
@@ -74,8 +44,7 @@ def program(server, token, tmp_path):
 
     yield start
     for one in begun:
-        one.popen.kill()
-        one.popen.wait()
+        one.kill()
 
 
 def submit(queue, kind="ping", **fields):

@@ -128,3 +128,17 @@ async def test_a_rate_lets_the_next_go_when_its_token_comes(caller, queue):
 def _limit(queue):
     queues.update(queue=queue, actor=SYSTEM, rate_per_second=1.5, burst=1)
     until(lambda: open_gates() is None, within=10)
+
+
+async def test_full_workers_do_not_wake_each_other_for_ever(client, token, queue, monkeypatch):
+    callers = [await Caller(client, token.text).begin(uid) for uid in ("a", "b")]
+    await asubmit(queue, 2)
+    for caller in callers:
+        assert len((await caller.claim()).json()["jobs"]) == 1
+    tasks = await waiting(*(caller.claim(1.5) for caller in callers))
+    asked: list[None] = []
+    hear_of = bell().hear_of
+    monkeypatch.setattr(bell(), "hear_of", lambda wish: asked.append(hear_of(wish)))
+    await asubmit(queue)
+    await asyncio.gather(*tasks)
+    assert len(asked) <= 4  # a look or two, by each

@@ -59,8 +59,6 @@ def seeded(kind: str, number: int) -> UUID:
 def steer(queue: Any) -> None:
     """They ask why, cancel, retry, replay, discard and purge; they put in order, hold back and let go; breakers trip."""
     assert all(why(job_id=seeded("live", number)) for number in (49_991, 49_992, 49_995))
-    held = queue.claims[35]
-    assert log_held(session_id=queue.session_id, lines=[Line(held.job_id, held.fence, 0, 1, "info", "said")]) == 1
     cancel(job_id=queue.claims[40].job_id)
     cancel(job_id=queue.claims[41].job_id, force=True)
     cancel(job_id=seeded("live", 4))
@@ -155,8 +153,15 @@ def take_aimed(queue: Any, queues: list[UUID]) -> None:
     assert claim_aimed(session_id=queue.session_id, queues=queues, offers=offers, limit=50).jobs
 
 
+def _say(queue: Any) -> None:
+    """A remote worker says something of what it runs."""
+    held = queue.claims[35]
+    assert log_held(session_id=queue.session_id, lines=[Line(held.job_id, held.fence, 0, 1, "info", "said")]) == 1
+
+
 def _trip(queue: Any) -> None:
     """The loop looks at breakers: what ended of late, and what the one that tries came to."""
+    _say(queue)
     half_open, probe, failed = seeded("queue", 8), queue.claims[0], queue.claims[1].queue_id
     with connection.cursor() as cursor:
         cursor.execute(

@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -32,37 +32,48 @@ def _end(crew):
         one.kill()
 
 
-def test_workers_of_both_kinds_under_kills_finish_each_job_once(own_database, queue, token, tmp_path):
-    dice = random.Random(7)  # noqa: S311
-    kills = 0
+@contextmanager
+def site(database, folder, token):
+    """A server, two local workers, a scheduler and three remote workers."""
     with ExitStack() as stack:
-        server = stack.enter_context(serving(own_database, tmp_path))
+        server = stack.enter_context(serving(database, folder))
         for name in ("local-1", "local-2"):
             flags = ("--lease", str(LEASE), "--concurrency", "1", "--processes", "0", "--no-scheduler")
-            stack.enter_context(worker(own_database, tmp_path, *flags, name=name))
-        scheduler = Process("runscheduler", database=own_database, log=tmp_path / "scheduler.log")
+            stack.enter_context(worker(database, folder, *flags, name=name))
+        scheduler = Process("runscheduler", database=database, log=folder / "scheduler.log")
         stack.callback(scheduler.kill)
-        crew = {uid: Program(server, token, tmp_path, uid) for uid in ("far-1", "far-2", "far-3")}
+        crew = {uid: Program(server, token, folder, uid) for uid in ("far-1", "far-2", "far-3")}
         stack.callback(_end, crew)
         for uid, one in crew.items():
             one.says(f"of {uid}", within=40)
+        yield server, crew
+
+
+def havoc(server, crew, start):
+    """Kill one after the other, the server in the middle, and start each again."""
+    dice = random.Random(7)  # noqa: S311
+    end, kills = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        time.sleep(dice.uniform(0.3, 1.2))
+        uid = dice.choice(sorted(crew))
+        crew[uid].kill()
+        crew[uid] = start(uid)
+        kills += 1
+        if kills == SECONDS // 2:
+            server.kill()
+            server.start()
+    assert kills > 3
+
+
+def test_workers_of_both_kinds_under_kills_finish_each_job_once(own_database, queue, token, tmp_path):
+    with site(own_database, tmp_path, token) as (server, crew):
         ids = submit(queue, JOBS)
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end:
-            time.sleep(dice.uniform(0.3, 1.2))
-            uid = dice.choice(sorted(crew))
-            crew[uid].kill()
-            crew[uid] = Program(server, token, tmp_path, uid)
-            kills += 1
-            if kills == SECONDS // 2:
-                server.kill()
-                server.start()
+        havoc(server, crew, lambda uid: Program(server, token, tmp_path, uid))
         jobs = final(*ids, within=120)
         for one in crew.values():
             one.send(signal.SIGTERM)
         assert [one.ends() for one in crew.values()] == [0, 0, 0]
         final(*submit(queue, 3), within=30)
-    assert kills > 3
     assert {job.state for job in jobs} == {"completed"}
     assert Attempt.objects.filter(outcome="success").count() == JOBS + 3
     lost = Attempt.objects.filter(outcome="lost")

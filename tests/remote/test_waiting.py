@@ -8,15 +8,18 @@ import httpx
 import pytest
 import uvicorn
 from asgiref.sync import sync_to_async
+from django.db import connection
 
 from apps.accounts.models import ApiToken
 from apps.audit.record import SYSTEM
 from apps.jobs import services
 from apps.jobs.engine.open_gates import open_gates
-from apps.jobs.models import Job
+from apps.jobs.models import Attempt, Job
 from apps.queues.services import queues
 from apps.runtime.consumers.bell import bell
+from apps.sql import open_own
 from tests.processes import until
+from tests.races.stage import BLOCKED
 from tests.remote.serving import Caller
 
 
@@ -57,6 +60,18 @@ async def waiting(*claims):
     return tasks
 
 
+async def _until(holds):
+    async with asyncio.timeout(20):
+        while not await holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def _somebody_waits():
+    with connection.cursor() as cursor:
+        cursor.execute(BLOCKED)
+        return cursor.fetchone() != (0,)
+
+
 async def test_a_claim_waits_for_work_and_has_it_at_once(caller, queue):
     [task] = await waiting(caller.claim())
     began = time.monotonic()
@@ -94,6 +109,23 @@ async def test_nobody_claims_for_a_caller_that_has_hung_up(client, token, queue)
     await asyncio.gather(task, return_exceptions=True)
     [job_id] = await asubmit(queue)
     assert [job["job"] for job in (await here.claim()).json()["jobs"]] == [str(job_id)]
+
+
+async def test_jobs_of_a_claim_that_nobody_hears_of_go_back(caller, queue):
+    [job_id] = await asubmit(queue)
+    with open_own() as other, other.transaction():
+        other.execute(
+            "SELECT pg_advisory_xact_lock(hashtext('fencepost claim'), hashtext(%s::uuid::text))", [caller.session]
+        )
+        task = asyncio.create_task(caller.claim())
+        await _until(sync_to_async(_somebody_waits))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(0.2)  # the server reads that the caller has gone
+    released = Attempt.objects.filter(job_id=job_id, outcome="released")
+    await _until(released.aexists)
+    job = await Job.objects.aget(pk=job_id)
+    assert (job.state, job.attempt) == ("queued", 0)
 
 
 async def test_a_token_that_is_revoked_while_it_waits_gets_nothing(caller, token, queue):

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
-from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.db.utils import Error as DatabaseError
 
 from apps.runtime.consumers.bell import Bell, bell
@@ -126,7 +126,7 @@ class _Waiting:
         if wish.session_id is None or not wish.jobs:
             return
         try:
-            released = await sync_to_async(remote.hand_back)(session_id=wish.session_id, jobs=wish.jobs)
+            released = await database_sync_to_async(remote.hand_back)(session_id=wish.session_id, jobs=wish.jobs)
         except (DatabaseError, OSError) as error:
             log.warning("jobs of a claim that nobody heard of not handed back", error=str(error).strip())
             return

@@ -47,7 +47,7 @@ def one_connection() -> Iterator[None]:
 def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, results, settings):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     world = build(organization, results)
-    api, _ = token_of(owner, "admin")
+    api, _ = token_of(owner, "admin", "worker")
     known: dict[str, Any] = {
         "org": world.org,
         "project": world.project,
@@ -58,6 +58,7 @@ def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, 
         "workflow": world.workflow,
         "reservation": world.reservation,
         "batch": world.batch,
+        "session": world.session,
         "user": world.user,
         "name": FILE,
         "type": "noop",

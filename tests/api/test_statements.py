@@ -66,7 +66,7 @@ def test_lists_take_three_statements_whatever_the_page(program, queue, session, 
 
 def test_a_remote_workers_calls_take_six_at_most(queue):
     remote = begin(api_of(queue.project.organization), "first")
-    assert cost(lambda: remote.ask("claim")) == 5
+    assert cost(lambda: remote.ask("claim")) == 6
     for _ in range(60):
         acts.enqueue(queue)
     jobs = remote.claim()

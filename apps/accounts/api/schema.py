@@ -81,6 +81,7 @@ class Told:
     answer: Any = None
     example: Any = None
     status: int = 200
+    also: tuple[int, ...] = ()  # other statuses of the same answer
     kind: str = ""  # of the answer, when it is a file
     query: type[serializers.Serializer[Any]] | None = None
     paged: bool = False
@@ -91,7 +92,7 @@ class Told:
     def answers(self) -> dict[Any, Any]:
         if self.kind:  # a file: whole, or in part
             return {(200, self.kind): self.answer, (206, self.kind): self.answer}
-        return {self.status: self.answer, **({200: self.answer} if self.keyed else {})}
+        return dict.fromkeys([self.status, *self.also, *([200] if self.keyed else [])], self.answer)
 
     @property
     def examples(self) -> list[OpenApiExample]:

@@ -32,6 +32,7 @@ class SubmitBatch(Endpoint):
         ask=bodies.Batch,
         answer=answers.BatchReceiptAnswer,
         status=201,
+        also=(202,),
         asks={"jobs": [examples.ASK], "on_complete": {"type": "album.publish", "payload": {"album": 7}}},
         example={"batch": examples.ID, "jobs": [examples.RECEIPT]},
         keyed=True,

@@ -31,6 +31,7 @@ from apps.jobs.engine.reap import Outage, reap
 from apps.jobs.engine.reconcile import reconcile
 from apps.jobs.engine.rerank import LIMIT as RERANK_LIMIT
 from apps.jobs.engine.rerank import rerank_statement
+from apps.jobs.engine.rollup import rollup
 from apps.jobs.engine.server import server
 from apps.jobs.engine.wake import PROMOTER, payload, wake_statement
 from apps.jobs.engine.wake_left import wake_left
@@ -56,6 +57,7 @@ RESERVATIONS_SECONDS = 1.0
 BREAKER_SECONDS, PROBES_SECONDS = 5.0, 0.5
 JANITOR_SECONDS = 60.0
 BATCHES_SECONDS = 1.0
+ROLLUP_SECONDS = 10.0
 
 
 async def promote_due(connection: Connection) -> float:
@@ -228,6 +230,14 @@ def follow_batches() -> float:
     return 0.0 if services.complete_batches() >= BATCHES_TURN else BATCHES_SECONDS
 
 
+async def sum_up(connection: Connection) -> float:
+    """Sum up how attempts ended, minute by minute; at once again while there are minutes left."""
+    with suppress(psycopg.errors.ForeignKeyViolation):  # of a queue that is deleted meanwhile: the next turn
+        turn = await rollup.on(connection)
+        return 0.0 if turn and turn.is_behind else ROLLUP_SECONDS
+    return 0.0
+
+
 async def wake_what_is_left(connection: Connection) -> None:
     """Wake the dependents that one transaction could not, of very wide fan-outs."""
     await wake_left.on(connection)
@@ -240,9 +250,10 @@ def cut_days() -> None:
 
 
 def discard_old() -> float:
-    """Discard dead letters past their retention, and forget sessions and ticks of long ago."""
+    """Discard dead letters past their retention, and forget sessions, ticks and minutes of long ago."""
     prune.prune_sessions()
     prune.prune_ticks()
+    prune.prune_minutes()
     return 0.0 if prune.prune_dead() >= prune.LIMIT else JANITOR_SECONDS
 
 
@@ -259,6 +270,7 @@ LOOPS = [
     Loop("reservations", settle_reservations, seconds=RESERVATIONS_SECONDS),
     Loop("breaker", trip_and_try, seconds=BREAKER_SECONDS),
     Loop("batches", follow_batches, seconds=BATCHES_SECONDS),
+    Loop("rollup", sum_up, seconds=ROLLUP_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=30),
     Loop("janitor", discard_old, seconds=JANITOR_SECONDS),
     Loop("partitions", cut_days, seconds=3600),

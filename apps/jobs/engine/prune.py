@@ -31,6 +31,7 @@ _dead: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "prun
 _groups = Statement.beside(__file__, int, "prune_groups")
 _sessions = Statement.beside(__file__, int, "prune_sessions")
 _ticks = Statement.beside(__file__, int, "prune_ticks")
+_minutes = Statement.beside(__file__, int, "prune_minutes")
 
 
 def prune() -> list[str]:
@@ -63,6 +64,11 @@ def prune_sessions() -> int:
 def prune_ticks() -> int:
     """Forget some ticks older than any job is kept by default; answers how many."""
     return _ticks(days=settings.RETENTION_JOBS_DAYS, limit=LIMIT)[0]
+
+
+def prune_minutes() -> int:
+    """Forget some minutes of the rollup whose ledger is gone; answers how many."""
+    return _minutes(days=settings.RETENTION_JOBS_DAYS, limit=LIMIT)[0]
 
 
 def _prune_day(part: Cut) -> bool:

@@ -255,6 +255,17 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Rollup",
+            fields=[
+                ("id", models.SmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ("settled_at", models.DateTimeField()),
+                ("rolled_at", models.DateTimeField()),
+            ],
+            options={
+                "constraints": [models.CheckConstraint(condition=models.Q(("id", 1)), name="rollup_is_one_row")],
+            },
+        ),
+        migrations.CreateModel(
             name="Step",
             fields=[
                 (

@@ -1,4 +1,5 @@
-"""What is to be done: jobs, their ledger, what groups them (jobs), and what makes them recur (schedules)."""
+"""What is to be done: jobs, their ledger, what groups them (jobs), how far it is summed up
+(rollup), and what makes them recur (schedules)."""
 
 from apps.jobs.models.jobs import (
     PRIORITY,
@@ -12,6 +13,7 @@ from apps.jobs.models.jobs import (
     Step,
     Workflow,
 )
+from apps.jobs.models.rollup import Rollup
 from apps.jobs.models.schedules import Schedule, Tick
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "JobLog",
     "Progress",
     "Publication",
+    "Rollup",
     "Schedule",
     "Step",
     "Tick",

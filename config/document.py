@@ -9,6 +9,7 @@ SPECTACULAR = {
     "COMPONENT_SPLIT_REQUEST": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
+        "BreakerState": "apps.queues.models.BreakerState",
         "JobState": "apps.jobs.states.JobState",
         "Role": "apps.accounts.models.Role",
         "WorkerState": "apps.jobs.serializers.answers.WORKER_STATES",

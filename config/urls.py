@@ -12,6 +12,7 @@ urlpatterns = [
     path("api/v1/", include("apps.queues.urls")),
     path("api/v1/", include("apps.jobs.urls")),
     path("api/v1/", include("apps.runtime.urls")),
+    path("api/v1/", include("apps.events.urls")),
     re_path("^api/", api.nothing),
     path("", include("apps.dashboard.urls")),
 ]

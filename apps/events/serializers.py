@@ -5,12 +5,63 @@ from typing import Any
 from uuid import UUID
 
 from django.core.serializers.json import DjangoJSONEncoder
+from rest_framework import serializers
 
+from apps.accounts.serializers.fields import Query, Text
 from apps.audit.tail import Frame, Held
 from apps.events.engine.progress import Progress
 from apps.jobs.states import FINAL, JobState
 
 VERSION = 1
+
+
+class EventsQuery(Query):
+    after = serializers.IntegerField(
+        min_value=0,
+        max_value=2**63 - 1,
+        required=False,
+        help_text="The last number you have; unless said, the oldest held.",
+    )
+    limit = serializers.IntegerField(min_value=1, max_value=200, required=False, help_text="50 unless said.")
+    kind = Text(max_length=128, required=False, help_text="Such as job.completed.")
+    queue = serializers.UUIDField(required=False)
+    timeline = Text(max_length=8, required=False, help_text="That of the page before: whose history `after` is of.")
+
+
+class FrameAnswer(serializers.Serializer[Any]):
+    """One fact, as the stream tells it: docs/events.md."""
+
+    v = serializers.IntegerField()
+    seq = serializers.IntegerField()
+    prev_seq = serializers.IntegerField(help_text="The number before it among those asked for.")
+    kind = serializers.CharField()
+    project_id = serializers.UUIDField()
+    queue_id = serializers.UUIDField(allow_null=True)
+    job_id = serializers.UUIDField(allow_null=True)
+    state = serializers.CharField(allow_null=True)
+    attempt = serializers.IntegerField(allow_null=True)
+    error = serializers.CharField(allow_null=True)
+    at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    data = serializers.JSONField(allow_null=True)  # type: ignore[assignment]
+
+
+class EventsAnswer(serializers.Serializer[Any]):
+    results = FrameAnswer(many=True)
+    next = serializers.IntegerField(
+        help_text="What to send as `after` next time, whether there is more already or not."
+    )
+    head = serializers.IntegerField(help_text="The last number given out.")
+    oldest = serializers.IntegerField(help_text="The first number still held.")
+    timeline = serializers.CharField()
+
+
+class PartAnswer(serializers.Serializer[Any]):
+    """The machine a web process runs on; bytes and percent."""
+
+    processor = serializers.DictField()
+    memory = serializers.DictField()
+    disk = serializers.DictField()
 
 
 def frame_of(frame: Frame, project_id: UUID) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from apps.jobs.api import (
     read,
     reservations,
     schedules,
+    stats,
     steer_workflows,
     submit,
     verbs,
+    workers,
     workflows,
 )
 
@@ -69,4 +71,10 @@ urlpatterns = [
     read.Workers.at("workers"),
     reservations.Reservations.at("reservations"),
     reservations.OneReservation.at("reservations/<uuid:reservation>"),
+    workers.OneWorker.at("workers/<str:worker>"),
+    workers.DrainWorker.at("workers/<str:worker>/drain"),
+    workers.ResumeWorker.at("workers/<str:worker>/resume"),
+    stats.QueueHealth.at("projects/<uuid:project>/queue-health"),
+    stats.QueueStats.at("stats/queues/<uuid:queue>"),
+    stats.QueueSeries.at("stats/queues/<uuid:queue>/series"),
 ]

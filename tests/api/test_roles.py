@@ -12,12 +12,13 @@ from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.rules import RULES, Least, Rule
 from apps.accounts.models import ApiToken, Role
 from apps.accounts.selectors.callers import COVERS, SCOPES
-from tests.api.caller import Api, problem, someone, stranger, token_of
+from tests.api.caller import Api, login_of, problem, someone, stranger, token_of
 from tests.api.world import ASKS, NOWHERE, SECRET, Ask, World, build
-from tests.factories import MembershipFactory, OrganizationFactory
+from tests.factories import MembershipFactory, OrganizationFactory, UserFactory
 
 EVERY = [(route, method) for route, methods in RULES.items() for method in methods]
 OF_A_ROLE = [one for one in EVERY if isinstance(RULES[one[0]][one[1]].least, Role)]
+STAFFS = ("sysinfo", "GET")
 LOGINS_ONLY = {"auth-logout", "auth-password"}  # no API token may, whatever its scope
 pytestmark = pytest.mark.django_db
 
@@ -95,9 +96,17 @@ def test_each_role_may_what_the_table_says(route, method, world, organization):
             problem(answer, 403, "forbidden")
 
 
-@pytest.mark.parametrize(("route", "method"), [one for one in EVERY if one not in OF_A_ROLE])
+@pytest.mark.parametrize(("route", "method"), [one for one in EVERY if one not in OF_A_ROLE + [STAFFS]])
 def test_what_needs_no_role_is_for_strangers_too(route, method, world):
     assert call(stranger(), method, ASKS[route, method], world).status_code == ASKS[route, method].status
+
+
+def test_what_is_for_staff_is_for_nobody_else(organization):
+    assert RULES[STAFFS[0]][STAFFS[1]].least == Least.STAFF
+    for api in (stranger(), someone(organization, Role.OWNER)):
+        problem(api.get("sysinfo"), 403, "forbidden")
+    sample = login_of(UserFactory.create(is_staff=True)).get("sysinfo").json()
+    assert sample["memory"]["total"] > sample["memory"]["rss"] > 0
 
 
 @pytest.mark.parametrize(("route", "method"), OF_A_ROLE)
@@ -130,6 +139,8 @@ def test_each_scope_opens_what_it_covers(route, method, world, organization):
 def _opens(scope: str, route: str, method: str, rule: Rule) -> bool:
     if rule.least == Least.OPEN:
         return True
+    if rule.least == Least.STAFF:
+        return False  # the owner of an organization is no staff
     if route in LOGINS_ONLY or (route, method) == ("orgs", "POST"):
         return False
     return rule.scope is None or rule.scope in COVERS[scope]

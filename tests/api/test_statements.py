@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Role
+from apps.audit.relay import relay
 from apps.queues.models import Depth, Queue
 from tests import acts
 from tests.api.caller import Api, token_of
@@ -57,6 +58,8 @@ def test_lists_take_three_statements_whatever_the_page(program, queue, session, 
         f"dlq?project={queue.project_id}",
         f"projects/{queue.project_id}/queues",
         f"projects/{queue.project_id}/retry-policies",
+        f"projects/{queue.project_id}/queue-health",
+        f"stats/queues/{queue.pk}/series?minutes=1440",
         f"orgs/{queue.project.organization_id}/members",
         f"orgs/{queue.project.organization_id}/projects",
         "orgs",
@@ -76,6 +79,20 @@ def test_a_remote_workers_calls_take_six_at_most(queue):
     assert cost(lambda: remote.ask("report", **ends)) == 5
     remote.claim()
     assert cost(lambda: remote.api.delete(remote.path), 204) == 6
+
+
+def test_pages_of_events_take_four(program, queue):
+    for _ in range(30):
+        acts.enqueue(queue)
+    relay()
+    assert cost(lambda: program.get(f"projects/{queue.project_id}/events?after=3&limit=20")) <= 4
+
+
+def test_what_a_queue_holds_takes_four_and_a_worker_five(program, queue, session):
+    acts.enqueue(queue)
+    acts.take(session, queue)
+    assert cost(lambda: program.get(f"stats/queues/{queue.pk}")) <= 4
+    assert cost(lambda: program.get(f"workers/{session.worker.uid}")) <= 5
 
 
 def test_workers_take_four(program, queue, session):

@@ -56,6 +56,8 @@ class World:
     reservation: UUID
     session: UUID
 
+    worker: UUID
+
 
 NOWHERE = World(*(uuid7() for _ in fields(World)))
 
@@ -87,6 +89,7 @@ def build(organization: Organization, results: Path) -> World:
         **_workflows(queue),
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
         session=_remote(organization, queue).pk,
+        worker=_worker(organization, queue),
     )
 
 
@@ -125,6 +128,13 @@ def _remote(organization: Organization, queue: Queue) -> Session:
     """A session of a worker that the organization runs itself."""
     worker = WorkerFactory.create(organization=organization)
     return SessionFactory.create(worker=worker, queues=[queue.pk], types=["ping"])
+
+
+def _worker(organization: Organization, queue: Queue) -> UUID:
+    """A worker of the organization itself, named like an id."""
+    uid = uuid7()
+    SessionFactory.create(worker=WorkerFactory.create(uid=str(uid), organization=organization), queues=[queue.pk])
+    return uid
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +273,14 @@ ASKS: dict[tuple[str, str], Ask] = {
         lambda w: f"worker/sessions/{w.session}/report",
         lambda: {"results": [{"job": str(uuid7()), "fence": "1", "outcome": "success"}]},
     ),
+    ("worker", "GET"): Ask(lambda w: f"workers/{w.worker}"),
+    ("worker-drain", "POST"): Ask(lambda w: f"workers/{w.worker}/drain"),
+    ("worker-resume", "POST"): Ask(lambda w: f"workers/{w.worker}/resume"),
+    ("project-queue-health", "GET"): Ask(lambda w: f"projects/{w.project}/queue-health"),
+    ("queue-stats", "GET"): Ask(lambda w: f"stats/queues/{w.queue}"),
+    ("queue-series", "GET"): Ask(lambda w: f"stats/queues/{w.queue}/series?minutes=5"),
+    ("project-events", "GET"): Ask(lambda w: f"projects/{w.project}/events?after=0"),
+    ("sysinfo", "GET"): Ask(lambda w: "sysinfo"),
     ("schema", "GET"): Ask(lambda w: "schema"),
     ("schema-swagger", "GET"): Ask(lambda w: "schema/swagger"),
     ("schema-redoc", "GET"): Ask(lambda w: "schema/redoc"),

@@ -18,6 +18,8 @@ from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.gates import gates
+from apps.jobs.engine.health import health
+from apps.jobs.engine.list_jobs import Window
 from apps.jobs.engine.log import Line, log_held
 from apps.jobs.engine.move import move
 from apps.jobs.engine.move_workflow import move_workflow
@@ -39,6 +41,7 @@ from apps.jobs.engine.reschedule import reschedule
 from apps.jobs.engine.resume import resume
 from apps.jobs.engine.resume_workflow import resume_workflow
 from apps.jobs.engine.retry_now import retry_now
+from apps.jobs.engine.rollup import rollup
 from apps.jobs.engine.run_next import run_next
 from apps.jobs.engine.run_workflow_next import run_workflow_next
 from apps.jobs.engine.set_parents import set_parents
@@ -59,6 +62,7 @@ def seeded(kind: str, number: int) -> UUID:
 def steer(queue: Any) -> None:
     """They ask why, cancel, retry, replay, discard and purge; they put in order, hold back and let go; breakers trip."""
     assert all(why(job_id=seeded("live", number)) for number in (49_991, 49_992, 49_995))
+    assert health(project_id=queue.project_id, window=Window(limit=51))
     cancel(job_id=queue.claims[40].job_id)
     cancel(job_id=queue.claims[41].job_id, force=True)
     cancel(job_id=seeded("live", 4))
@@ -186,3 +190,5 @@ def _tick() -> None:
     assert next_tick()
     assert services.judge_deadlines()
     prune.prune_ticks()
+    prune.prune_minutes()
+    rollup()

@@ -33,7 +33,6 @@ from apps.jobs.engine.promote import next_due, promote
 from apps.jobs.engine.ready import ready, ready_among
 from apps.jobs.engine.reap import reap
 from apps.jobs.engine.report import Ended, report, report_missing
-from apps.jobs.engine.rollup import rollup
 from apps.jobs.engine.server import server
 from apps.jobs.engine.unannounced import unannounced
 from apps.jobs.engine.wake_left import wake_left
@@ -156,10 +155,8 @@ def _end(queue: Any) -> None:
 def _look_after(queue: Any) -> None:
     """The janitor, the depth cache, the relay and readers of the log."""
     depth()
-    rollup()
     prune.prune_dead()
     prune.prune_sessions()
-    prune.prune_minutes()
     day = older(JOB, days=0)[-1].day
     shelf = {"day": day, "limit": 100}
     prune._shelves(day=day, age=100, default_days=90)
@@ -222,17 +219,14 @@ def test_what_nobody_announces_is_found_along_the_lanes(plans):
         assert {name for name in indexes if name.startswith("jobs_")} == {"jobs_job_live_lane"}
 
 
-def test_the_line_of_a_project_reads_no_jobs_but_those_it_shows(plans):
-    assert all(scans(plan) <= {"jobs_workflow"} for plan in plans["jobs/engine/line.sql"])
-
-
-def test_why_a_job_waits_reads_no_jobs_but_those_it_counts(plans):
-    assert all(scans(plan) <= {"workers_session"} for plan in plans["jobs/engine/why.sql"])
-
-
-def test_the_rollup_reads_the_ledger_alone(plans):
-    for plan in plans["jobs/engine/rollup.sql"]:
-        assert {name.partition("_d2")[0] for name in scans(plan)} <= {"jobs_attempt"}
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("line", "jobs_workflow"), ("why", "workers_session"), ("health", "workers_session"), ("rollup", "jobs_attempt")],
+)
+def test_what_is_told_and_summed_up_reads_no_jobs_but_those_it_counts(plans, name, table):
+    """Of the ledger the newest minutes, which may be all there is of a day."""
+    for plan in plans[f"jobs/engine/{name}.sql"]:
+        assert {found.partition("_d2")[0] for found in scans(plan)} <= {table}
 
 
 def test_the_claim_walks_each_lane_in_order(plans):

@@ -27,7 +27,7 @@ def openapi() -> str:
 def roles() -> str:
     """Who may do what, one row per endpoint."""
     paths = {operation["operationId"]: path for path, _, operation in _operations(_schema())}
-    everybody = [least.value for least in Least] + [role.value for role in Role]
+    everybody = [least.value for least in (Least.OPEN, Least.OWN)] + [role.value for role in Role]
     lines = [
         f"# Roles\n\n{DRAWN}\n",
         "The least that may call each endpoint; who may more, may this too. A member of no organization that owns the",
@@ -62,9 +62,9 @@ def api() -> str:
 
 
 def _role_row(name: str, rule: Rule, everybody: list[str]) -> str:
-    first = everybody.index(rule.least.value)
+    first = len(everybody) if rule.least == Least.STAFF else everybody.index(rule.least.value)
     marks = ["yes" if place >= first else "–" for place in range(len(everybody))]
-    return f"| {name} | {' | '.join(marks)} | {f'`{rule.scope}`' if rule.scope else 'any'} |"
+    return f"| {name}{' (staff)' if rule.least == Least.STAFF else ''} | {' | '.join(marks)} | {f'`{rule.scope}`' if rule.scope else 'any'} |"
 
 
 def _schema() -> Json:

@@ -99,6 +99,8 @@ class Endpoint(APIView):
             raise NotAuthenticated
         if not self.caller.covers(self.rule.scope):
             raise Forbidden(f"This token lacks the scope {self.rule.scope}.")
+        if self.rule.least == Least.STAFF and not self.caller.user.is_staff:
+            raise Forbidden("This is for staff.")
 
     def _read_query(self) -> dict[str, Any]:
         given = self.request.query_params

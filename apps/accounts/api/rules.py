@@ -14,6 +14,7 @@ class Least(Enum):
 
     OPEN = "anybody"
     OWN = "anybody logged in"
+    STAFF = "staff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,9 @@ RULES: dict[str, dict[str, Rule]] = {
     "project-type-pause": {"POST": OPERATE},
     "project-type-resume": {"POST": OPERATE},
     "queue-purge": {"POST": ADMIN},
+    "project-queue-health": {"GET": VIEW},
+    "queue-stats": {"GET": VIEW},
+    "queue-series": {"GET": VIEW},
     "queue-jobs": {"POST": SUBMIT},
     "queue-jobs-batch": {"POST": SUBMIT},
     "queue-dlq-replay": {"POST": OPERATE},
@@ -104,6 +108,11 @@ RULES: dict[str, dict[str, Rule]] = {
     "worker-session-claim": {"POST": WORK},
     "worker-session-heartbeat": {"POST": WORK},
     "worker-session-report": {"POST": WORK},
+    "worker": {"GET": VIEW},
+    "worker-drain": {"POST": ADMIN},
+    "worker-resume": {"POST": ADMIN},
+    "project-events": {"GET": VIEW},
+    "sysinfo": {"GET": Rule(Least.STAFF, "admin")},
     "schema": {"GET": OPEN},
     "schema-swagger": {"GET": OPEN},
     "schema-redoc": {"GET": OPEN},

@@ -41,6 +41,7 @@ CODES = {
     429: ("too_many_requests", "Too many; wait and try again."),
     503: ("unavailable", "The database does not answer in time; try again."),
 }
+LEAST = {Least.OPEN: "", Least.OWN: "a login", Least.STAFF: "a login of staff"}
 PARAMETERS = {
     "keyed": OpenApiParameter(
         "Idempotency-Key",
@@ -150,7 +151,7 @@ class Schema(AutoSchema):
 
     def get_description(self) -> str:  # type: ignore[override]
         rule = self._rule()
-        least = "a login" if isinstance(rule.least, Least) else f"the role {rule.least.value}"
+        least = LEAST[rule.least] if isinstance(rule.least, Least) else f"the role {rule.least.value}"
         scope = f"; a token, the scope `{rule.scope}`" if rule.scope else ""
         needs = "" if rule.least == Least.OPEN else f"Needs {least}{scope}."
         own = inspect.cleandoc(getattr(self.view, self.method.lower()).__doc__ or "")

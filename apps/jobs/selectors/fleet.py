@@ -36,7 +36,7 @@ def fleet(*, project: Project, queue_ids: Sequence[UUID]) -> list[Member]:
     newest = serving.select_related("worker").order_by("worker_id", "-id").distinct("worker_id")
     sessions = list(newest)
     held = _held([session.pk for session in sessions], queue_ids)
-    members = [Member(session, _state(session), held.get(session.pk, 0)) for session in sessions]
+    members = [Member(session, state_of(session), held.get(session.pk, 0)) for session in sessions]
     return sorted(members, key=lambda member: member.session.worker.uid)
 
 
@@ -47,7 +47,8 @@ def _held(session_ids: Sequence[UUID], queue_ids: Sequence[UUID]) -> dict[UUID, 
     return dict(running.order_by().values_list("session_id").annotate(count=Count("id")))
 
 
-def _state(session: Session) -> str:
-    if session.fenced_at or session.lease_expires_at < now():
+def state_of(session: Session) -> str:
+    """Live, draining or offline, in a word."""
+    if session.ended_at or session.fenced_at or session.lease_expires_at < now():
         return "offline"
     return "draining" if session.draining or session.worker.drained_at else "live"

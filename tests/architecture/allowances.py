@@ -11,7 +11,7 @@ MAY_SCAN = {
     "jobs/engine/prune_shelves.sql": "once an hour and day",
     "jobs/engine/prune_ticks.sql": "once a minute, over schedules; of their ticks the oldest",
     "jobs/engine/prune_minutes.sql": "once a minute, over queues; of their minutes the oldest",
-    "jobs/engine/health.sql": "read by people; over sessions alone, as tested below",
+    "jobs/engine/health.sql": "read by people; of what waits at most 250 a queue, which may be the first of a small table",
     "jobs/engine/rollup_due.sql": "a table of one row",
     "jobs/engine/rollup.sql": "of the ledger the newest minutes, which may be all there is of a day, as tested below",
     "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",

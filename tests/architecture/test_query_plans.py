@@ -221,7 +221,7 @@ def test_what_nobody_announces_is_found_along_the_lanes(plans):
 
 @pytest.mark.parametrize(
     ("name", "table"),
-    [("line", "jobs_workflow"), ("why", "workers_session"), ("health", "workers_session"), ("rollup", "jobs_attempt")],
+    [("line", "jobs_workflow"), ("why", "workers_session"), ("rollup", "jobs_attempt")],
 )
 def test_what_is_told_and_summed_up_reads_no_jobs_but_those_it_counts(plans, name, table):
     """Of the ledger the newest minutes, which may be all there is of a day."""

@@ -11,7 +11,8 @@ from apps.errors import Forbidden
 from apps.jobs.api import examples
 from apps.jobs.selectors.fleet import state_of
 from apps.jobs.selectors.workers import Seen, held_jobs, worker_seen
-from apps.jobs.serializers import answers, bodies
+from apps.jobs.serializers import bodies
+from apps.jobs.serializers.workers import OneWorkerAnswer
 from apps.workers import services
 
 HELD = {"id": examples.ID, "queue": examples.ID, "type": "image.thumbnail", "started_at": examples.AT, "attempt": 1}
@@ -38,7 +39,7 @@ class Somebody(Endpoint):
 class OneWorker(Somebody):
     route = "worker"
 
-    @tells("Show a worker", answer=answers.OneWorkerAnswer, example=WORKER)
+    @tells("Show a worker", answer=OneWorkerAnswer, example=WORKER)
     def get(self, request: Request, worker: str) -> Response:
         """By its last session. Of the queues it serves and the jobs it runs, yours; 404 for one that serves none of yours."""
         return Response(_shown(self.seen(worker)))
@@ -64,7 +65,7 @@ class Steered(Somebody):
 class DrainWorker(Steered):
     route = "worker-drain"
 
-    @tells("Drain a worker", ask=bodies.Nothing, answer=answers.OneWorkerAnswer, asks={}, example=DRAINED)
+    @tells("Drain a worker", ask=bodies.Nothing, answer=OneWorkerAnswer, asks={}, example=DRAINED)
     def post(self, request: Request, worker: str) -> Response:
         """It takes no new jobs from its next heartbeat on, this process or any later one of its name; what runs goes on.
         One that serves others' queues as well is drained by staff alone."""
@@ -75,7 +76,7 @@ class DrainWorker(Steered):
 class ResumeWorker(Steered):
     route = "worker-resume"
 
-    @tells("Put a worker back to work", ask=bodies.Nothing, answer=answers.OneWorkerAnswer, asks={}, example=WORKER)
+    @tells("Put a worker back to work", ask=bodies.Nothing, answer=OneWorkerAnswer, asks={}, example=WORKER)
     def post(self, request: Request, worker: str) -> Response:
         services.resume(**self.steered(worker))
         return Response(_shown(self.seen(worker)))
@@ -93,4 +94,4 @@ def _shown(seen: Seen) -> dict[str, Any]:
         "queues": seen.queue_ids,
         "jobs": held,
     }
-    return answers.OneWorkerAnswer(told).data
+    return OneWorkerAnswer(told).data

@@ -7,7 +7,7 @@ from uuid import UUID
 from apps.jobs.engine.list_jobs import Window
 from apps.sql import Statement
 
-CAP = 1000  # waiting jobs looked at, of each of the two kinds: whether a key holds them back
+CAP = 250  # waiting jobs looked at, of each of the two kinds: whether a key holds them back
 
 
 @dataclass(frozen=True, slots=True)

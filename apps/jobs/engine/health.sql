@@ -51,12 +51,14 @@ CROSS JOIN LATERAL (
         (
             SELECT job.priority, job.run_at FROM jobs_job_live AS job
             WHERE job.queue_id = page.id AND job.state = 'queued' AND NOT job.key_full
+            ORDER BY job.type, job.rank  -- along the index
             LIMIT %(cap)s::bigint
         )
         UNION ALL
         (
             SELECT job.priority, job.run_at FROM jobs_job_live AS job
             WHERE job.queue_id = page.id AND job.state = 'queued' AND job.key_full
+            ORDER BY job.concurrency_key, job.rank
             LIMIT %(cap)s::bigint
         )
     ) AS lane

@@ -285,20 +285,5 @@ class WorkerAnswer(serializers.Serializer[Any]):
     capabilities = serializers.JSONField()
 
 
-class HeldAnswer(serializers.Serializer[Any]):
-    id = serializers.UUIDField()
-    queue = serializers.UUIDField(source="queue_id")
-    type = serializers.CharField()
-    started_at = serializers.DateTimeField()
-    attempt = serializers.IntegerField()
-
-
-class OneWorkerAnswer(WorkerAnswer):
-    drained = serializers.BooleanField(help_text="Whether somebody has taken it out of service.")
-    queues = serializers.ListField(child=serializers.UUIDField(), help_text="Yours that it serves.")
-    pools = serializers.JSONField(help_text="Slots kept for some work.")
-    jobs = HeldAnswer(many=True, help_text="Yours that it runs, 200 at most.")
-
-
 class WorkersAnswer(serializers.Serializer[Any]):
     results = WorkerAnswer(many=True)

@@ -1,0 +1,74 @@
+"""What every endpoint costs in statements: a table of what each may take, which cannot grow unseen.
+
+The world they are asked about has one of everything; that lists cost no more for more is in test_statements.
+"""
+
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import Role
+from apps.accounts.selectors.callers import SCOPES
+from tests.api.caller import Api, login_of, token_of
+from tests.api.test_roles import LOGINS_ONLY, STAFFS
+from tests.api.world import ASKS, World, build
+from tests.factories import MembershipFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+FRAMES = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE SAVEPOINT")
+READS = 4  # what a GET may take unless it is told otherwise here
+WRITES = 12  # and anything else
+MAY = {
+    ("job", "GET"): 7,
+    ("workflow", "GET"): 7,
+    ("project-line", "GET"): 5,
+    ("job-replay", "POST"): 15,
+    ("dlq-job-replay", "POST"): 15,
+    ("queue-dlq-replay", "POST"): 15,
+    ("workflow-retry", "POST"): 15,
+    ("reservation", "DELETE"): 14,
+}
+
+
+@pytest.fixture
+def world(organization, results) -> World:
+    return build(organization, results)
+
+
+def caller_for(route: str, method: str, organization: Any) -> Api:
+    """Whoever may, with a token that was used within the minute: noting its use costs one statement a minute."""
+    owner = MembershipFactory.create(organization=organization, role=Role.OWNER)
+    if (route, method) == STAFFS:
+        return login_of(UserFactory.create(is_staff=True))
+    if route in LOGINS_ONLY or (route, method) == ("orgs", "POST"):
+        return login_of(owner.user)
+    api, _ = token_of(owner, *SCOPES)
+    api.get("auth/me")
+    return api
+
+
+def cost(api: Api, route: str, method: str, world: World) -> tuple[int, list[str]]:
+    ask = ASKS[route, method]
+    body = ask.said(world)
+    with transaction.atomic(), CaptureQueriesContext(connection) as sent:
+        answer: Any = api.send(method, ask.path(world), {} if method == "POST" and body is None else body)
+        transaction.set_rollback(True)
+    assert answer.status_code == ask.status
+    texts = [one["sql"] for one in sent.captured_queries if not one["sql"].startswith(FRAMES)]
+    return len(texts), texts
+
+
+@pytest.mark.parametrize(("route", "method"), ASKS)
+def test_no_endpoint_takes_more_statements_than_the_table_says(route, method, world, organization):
+    allowed = MAY.get((route, method), READS if method == "GET" else WRITES)
+    count, texts = cost(caller_for(route, method, organization), route, method, world)
+    assert count <= allowed, "\n".join(texts)
+
+
+@pytest.mark.parametrize(("route", "method"), MAY)
+def test_the_table_allows_no_more_than_is_needed(route, method, world, organization):
+    assert (route, method) in ASKS
+    count, _ = cost(caller_for(route, method, organization), route, method, world)
+    assert count == MAY[route, method]

@@ -37,7 +37,7 @@ _rollup: Statement[UUID] = Statement.beside(__file__, lambda queue_id: queue_id)
 _mark: Statement[datetime] = Statement.beside(__file__, lambda settled_at: settled_at, "rollup_mark")
 
 
-def rollup_steps(*, every_ms: int = EVERY_MS) -> Steps[Rolled | None]:
+def rollup_steps(*, every_ms: int = EVERY_MS, margin_seconds: float = MARGIN_SECONDS) -> Steps[Rolled | None]:
     """Sum up what is not settled; None where somebody else does, or has just done so.
 
     Minutes are summed up anew until every transaction that was open in them has ended: late rows count too.
@@ -48,7 +48,7 @@ def rollup_steps(*, every_ms: int = EVERY_MS) -> Steps[Rolled | None]:
         every_ms=every_ms,
         span_minutes=SPAN_MINUTES,
         back_hours=BACK_HOURS,
-        margin_seconds=MARGIN_SECONDS,
+        margin_seconds=margin_seconds,
         late_seconds=LATE_SECONDS,
     )
     if not due:

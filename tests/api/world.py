@@ -55,7 +55,6 @@ class World:
     unreserved: UUID
     reservation: UUID
     session: UUID
-
     worker: UUID
 
 

@@ -2,7 +2,7 @@
 INSERT INTO jobs_rollup AS mark (id, settled_at, rolled_at)
 VALUES (
     1, least(%(ends)s::timestamptz, %(settled_at)s::timestamptz),
-    CASE WHEN %(ends)s::timestamptz >= clock_timestamp() THEN clock_timestamp() ELSE %(ends)s::timestamptz END
+    CASE WHEN %(ends)s::timestamptz >= clock_timestamp() THEN clock_timestamp() ELSE %(ends)s::timestamptz - interval '1 hour' END
 )
 ON CONFLICT (id) DO UPDATE SET settled_at = excluded.settled_at, rolled_at = excluded.rolled_at
 RETURNING mark.settled_at;

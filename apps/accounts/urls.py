@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.accounts.api import organizations, people
+from apps.accounts.api import organizations, people, tokens
 from apps.accounts.api.document import Document, Redoc, Swagger
 
 urlpatterns = [
@@ -15,6 +15,9 @@ urlpatterns = [
     organizations.OneOrganization.at("orgs/<uuid:org>"),
     organizations.Members.at("orgs/<uuid:org>/members"),
     organizations.OneMember.at("orgs/<uuid:org>/members/<uuid:user>"),
+    tokens.Tokens.at("orgs/<uuid:org>/tokens"),
+    tokens.OneToken.at("tokens/<uuid:token>"),
+    tokens.RotateToken.at("tokens/<uuid:token>/rotate"),
     organizations.Projects.at("orgs/<uuid:org>/projects"),
     organizations.OneProject.at("projects/<uuid:project>"),
     path("schema", Document.as_view(), name="schema"),

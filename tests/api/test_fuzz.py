@@ -60,6 +60,7 @@ def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, 
         "batch": world.batch,
         "session": world.session,
         "user": world.user,
+        "token": world.token,
         "name": FILE,
         "type": "noop",
     }

@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.rules import RULES, Least, Rule
 from apps.accounts.models import ApiToken, Role
+from apps.accounts.selectors import caller_of_token
 from apps.accounts.selectors.callers import COVERS, SCOPES
 from tests.api.caller import Api, login_of, problem, someone, stranger, token_of
 from tests.api.world import ASKS, NOWHERE, SECRET, Ask, World, build
@@ -43,6 +44,8 @@ def undone() -> Iterator[None]:
 
 def call(api: Api, method: str, ask: Ask, world: World) -> Any:
     with undone():
+        if api.headers and (caller := caller_of_token(api.headers["Authorization"].removeprefix("Bearer "))):
+            ask.give(world, caller.user)
         said = ask.said(world)
         return api.send(method, ask.path(world), {} if method == "POST" and said is None else said)
 

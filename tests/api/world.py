@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from apps.accounts.models import Organization, Role
+from apps.accounts.models import ApiToken, Organization, Role, User
 from apps.jobs import services
 from apps.jobs.engine.pause import pause
 from apps.jobs.models import Workflow
@@ -16,6 +16,7 @@ from apps.queues.models import Queue
 from apps.workers.models import Session
 from tests import acts
 from tests.factories import (
+    ApiTokenFactory,
     MembershipFactory,
     ProjectFactory,
     QueueFactory,
@@ -56,6 +57,7 @@ class World:
     reservation: UUID
     session: UUID
     worker: UUID
+    token: UUID
 
 
 NOWHERE = World(*(uuid7() for _ in fields(World)))
@@ -89,6 +91,7 @@ def build(organization: Organization, results: Path) -> World:
         user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
         session=_remote(organization, queue).pk,
         worker=_worker(organization, queue),
+        token=ApiTokenFactory.create(organization=organization).pk,
     )
 
 
@@ -144,9 +147,14 @@ class Ask:
     body: Callable[[], Any] = lambda: None
     status: int = 200
     about: Callable[[World], Any] | None = None  # a body that names things of the world
+    give: Callable[[World, User], Any] = lambda w, user: None  # makes the caller's own what must be
 
     def said(self, world: World) -> Any:
         return self.about(world) if self.about else self.body()
+
+
+def _give_token(world: World, user: User) -> None:
+    ApiToken.objects.filter(pk=world.token).update(user=user)
 
 
 def _newcomer() -> dict[str, str]:
@@ -172,6 +180,10 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("org-members", "POST"): Ask(lambda w: f"orgs/{w.org}/members", _newcomer, 201),
     ("org-member", "PATCH"): Ask(lambda w: f"orgs/{w.org}/members/{w.user}", lambda: {"role": "member"}),
     ("org-member", "DELETE"): Ask(lambda w: f"orgs/{w.org}/members/{w.user}", status=204),
+    ("org-tokens", "GET"): Ask(lambda w: f"orgs/{w.org}/tokens"),
+    ("org-tokens", "POST"): Ask(lambda w: f"orgs/{w.org}/tokens", lambda: {"name": "new", "scopes": ["read"]}, 201),
+    ("token", "DELETE"): Ask(lambda w: f"tokens/{w.token}", status=204, give=_give_token),
+    ("token-rotate", "POST"): Ask(lambda w: f"tokens/{w.token}/rotate", give=_give_token),
     ("org-projects", "GET"): Ask(lambda w: f"orgs/{w.org}/projects"),
     ("org-projects", "POST"): Ask(lambda w: f"orgs/{w.org}/projects", lambda: {"name": "New"}, 201),
     ("project", "GET"): Ask(lambda w: f"projects/{w.project}"),

@@ -29,6 +29,7 @@ SUBMIT = Rule(Role.MEMBER, "submit")
 OPERATE = Rule(Role.MEMBER, "operate")
 ADMIN = Rule(Role.ADMIN, "admin")
 WORK = Rule(Role.MEMBER, "worker")
+TOKENS = Rule(Role.MEMBER, "admin")  # one's own; other people's are an admin's affair
 
 # By the name of the route, then the method.
 RULES: dict[str, dict[str, Rule]] = {
@@ -41,6 +42,9 @@ RULES: dict[str, dict[str, Rule]] = {
     "org": {"GET": VIEW, "PATCH": ADMIN},
     "org-members": {"GET": VIEW, "POST": ADMIN},
     "org-member": {"PATCH": ADMIN, "DELETE": ADMIN},
+    "org-tokens": {"GET": TOKENS, "POST": TOKENS},
+    "token": {"DELETE": TOKENS},
+    "token-rotate": {"POST": TOKENS},
     "org-projects": {"GET": VIEW, "POST": ADMIN},
     "project": {"GET": VIEW, "PATCH": ADMIN},
     "project-retry-policies": {"GET": VIEW, "POST": ADMIN},

@@ -31,6 +31,7 @@ class Caller:
     scopes: frozenset[str] | None = None
     organization_id: UUID | None = None  # the only one a token may reach
     project_id: UUID | None = None
+    expires_at: datetime | None = None
     last_used_at: datetime | None = None
 
     def covers(self, scope: str | None) -> bool:
@@ -66,5 +67,6 @@ def caller_of_token(text: str) -> Caller | None:
         scopes=frozenset().union(*(COVERS.get(scope, set()) for scope in token.scopes)) if is_api else None,
         organization_id=token.organization_id,
         project_id=token.project_id,
+        expires_at=token.expires_at,
         last_used_at=token.last_used_at,
     )

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from django.db.models import F, Model, QuerySet
 
-from apps.accounts.models import Organization, Project, Role
+from apps.accounts.models import ApiToken, Organization, Project, Role
 from apps.accounts.selectors.callers import Caller
 
 
@@ -32,6 +32,12 @@ def organizations(caller: Caller) -> QuerySet[Organization]:
 def projects(caller: Caller) -> QuerySet[Project]:
     """The projects a caller may see."""
     return reachable(Project.objects.select_related("organization"), caller, project="", organization="organization")
+
+
+def tokens(caller: Caller) -> QuerySet[ApiToken]:
+    """The tokens of the organizations a caller belongs to; whose they are is for the endpoint to ask."""
+    rows = ApiToken.objects.select_related("user")
+    return reachable(rows, caller, project=None, organization="organization")
 
 
 def role_of(row: Model) -> Role:

@@ -9,6 +9,7 @@ from django.utils.text import slugify
 
 from apps.accounts.models import Membership, Organization, Project, Role, User
 from apps.accounts.services.fields import change, hold, make, told
+from apps.accounts.services.tokens import revoke_of
 from apps.audit.record import Actor, record
 from apps.errors import BadInput, Conflict, Forbidden, NotFound
 
@@ -77,14 +78,22 @@ def change_member(*, organization: Organization, actor: Actor, by: Role, user_id
 
 @transaction.atomic
 def remove_member(*, organization: Organization, actor: Actor, by: Role, user_id: UUID) -> None:
-    """Show somebody out; the last owner cannot go."""
+    """Show somebody out, and end the tokens they made here; the last owner cannot go."""
     member = _hold_member(organization, user_id)
     _refuse_above(by, Role(member.role))
     _refuse_last_owner(member)
     before = told(member)
     key = member.pk
     member.delete()
-    _record(organization, actor, "member.remove", Membership(pk=key), before=before)
+    ended = revoke_of(user_id=user_id, organization_id=organization.pk)
+    _record(
+        organization,
+        actor,
+        "member.remove",
+        Membership(pk=key),
+        before=before,
+        after={"tokens_ended": ended} if ended else None,
+    )
 
 
 def _hold_member(organization: Organization, user_id: UUID) -> Membership:

@@ -1,7 +1,8 @@
 """Make tokens, note that they were used, and end them. The text of one is told once and never kept."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -10,11 +11,11 @@ from django.db.models import Q
 from django.utils.timezone import now
 
 from apps.accounts.models import ApiToken, Organization, Project, TokenKind, User
-from apps.accounts.selectors.callers import SCOPES
+from apps.accounts.selectors.callers import SCOPES, Caller
 from apps.accounts.selectors.tokens import digest, new_text
-from apps.accounts.services.fields import told
+from apps.accounts.services.fields import hold, told
 from apps.audit.record import Actor, record
-from apps.errors import BadInput, NotFound
+from apps.errors import BadInput, Conflict, Forbidden, NotFound
 
 NOTED_EVERY = timedelta(minutes=1)
 
@@ -22,14 +23,8 @@ NOTED_EVERY = timedelta(minutes=1)
 @transaction.atomic
 def create_login(*, user: User, actor: Actor) -> tuple[ApiToken, str]:
     """Make the token a login answers: the user's own rights, for TOKEN_DAYS."""
-    text = new_text()
-    token = ApiToken.objects.create(
-        kind=TokenKind.LOGIN,
-        user=user,
-        hash=digest(text),
-        hint=text[-4:],
-        expires_at=now() + timedelta(days=settings.TOKEN_DAYS),
-    )
+    end = now() + timedelta(days=settings.TOKEN_DAYS)
+    token, text = _make(kind=TokenKind.LOGIN, user=user, expires_at=end)
     record(actor=actor, organization_id=None, action="user.login", target_type="token", target_id=token.pk)
     return token, text
 
@@ -37,7 +32,7 @@ def create_login(*, user: User, actor: Actor) -> tuple[ApiToken, str]:
 @transaction.atomic
 def create_token(
     *,
-    user: User,
+    by: Caller,
     organization: Organization,
     actor: Actor,
     scopes: Sequence[str],
@@ -45,32 +40,52 @@ def create_token(
     project: Project | None = None,
     expires_at: datetime | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token for programs; it never does more than its scopes and its user's present role both allow."""
-    unknown = sorted(set(scopes) - set(SCOPES))
-    if unknown or not scopes:
-        raise BadInput.at("#/scopes", f"Give some of {', '.join(SCOPES)}.")
+    """Make a token for programs; it never does more than its scopes and its maker's present role both allow.
+
+    One that is made with a token does nothing that one may not, and does not outlive it.
+    """
+    _check_scopes(by, scopes)
+    _check_end(by, expires_at)
     if project and project.organization_id != organization.pk:
         raise BadInput.at("#/project", "This project belongs to another organization.")
-    text = new_text()
-    token = ApiToken.objects.create(
-        user=user,
-        organization=organization,
-        project=project,
-        name=name,
-        scopes=sorted(set(scopes)),
-        expires_at=expires_at,
-        hash=digest(text),
-        hint=text[-4:],
-    )
-    _record(token, actor, "token.create")
+    whose = {"user": by.user, "organization": organization, "project": project}
+    token, text = _make(**whose, name=name, scopes=sorted(set(scopes)), expires_at=expires_at)
+    _record(token, actor, "token.create", after=told(token))
     return token, text
+
+
+@transaction.atomic
+def rotate(*, token: ApiToken, by: Caller, actor: Actor) -> tuple[ApiToken, str]:
+    """Give a token another text; the one it had ends at once. Raises Conflict for one that has ended itself."""
+    held = hold(ApiToken.objects.select_related("user"), token.pk)
+    if held.revoked_at or (held.expires_at and held.expires_at <= now()):
+        raise Conflict("This token has ended; make another.")
+    _refuse_wider(by, held.scopes)
+    _refuse_longer(by, held.expires_at)
+    before, text = told(held), new_text()
+    held.hash, held.hint, held.last_used_at = digest(text), text[-4:], None
+    held.save(update_fields=["hash", "hint", "last_used_at"])
+    _record(held, actor, "token.rotate", before=before, after=told(held))
+    return held, text
 
 
 @transaction.atomic
 def revoke(*, token: ApiToken, actor: Actor) -> None:
     """End a token at once; does nothing to one that has ended."""
-    if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now()):
-        _record(token, actor, "token.revoke")
+    held = hold(ApiToken.objects.all(), token.pk)
+    if held.revoked_at:
+        return
+    before, held.revoked_at = told(held), now()
+    held.save(update_fields=["revoked_at"])
+    _record(held, actor, "token.revoke", before=before, after=told(held))
+
+
+def revoke_of(*, user_id: UUID, organization_id: UUID) -> list[str]:
+    """End what somebody made in an organization they leave: it must not wake when they come back. Answers which."""
+    theirs = ApiToken.objects.filter(user_id=user_id, organization_id=organization_id, revoked_at=None)
+    ended = [str(key) for key in theirs.order_by("id").values_list("pk", flat=True)]
+    theirs.update(revoked_at=now())
+    return ended
 
 
 @transaction.atomic
@@ -95,12 +110,41 @@ def note_use(*, token_id: UUID, last_used_at: datetime | None) -> None:
         unnoted.update(last_used_at=now())
 
 
-def _record(token: ApiToken, actor: Actor, action: str) -> None:
+def _make(**fields: Any) -> tuple[ApiToken, str]:
+    text = new_text()
+    return ApiToken.objects.create(hash=digest(text), hint=text[-4:], **fields), text
+
+
+def _check_scopes(by: Caller, scopes: Sequence[str]) -> None:
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        raise BadInput.at("#/scopes", f"Give some of {', '.join(SCOPES)}.")
+    _refuse_wider(by, scopes)
+
+
+def _refuse_wider(by: Caller, scopes: Sequence[str]) -> None:
+    lacking = [scope for scope in scopes if not by.covers(scope)]
+    if lacking:
+        raise Forbidden(f"Your own token lacks the scope {lacking[0]}.")
+
+
+def _check_end(by: Caller, expires_at: datetime | None) -> None:
+    if expires_at is not None and expires_at <= now():
+        raise BadInput.at("#/expires_at", "This lies in the past.")
+    _refuse_longer(by, expires_at)
+
+
+def _refuse_longer(by: Caller, expires_at: datetime | None) -> None:
+    if by.is_api_token and by.expires_at and (expires_at is None or expires_at > by.expires_at):
+        raise Forbidden("Your own token ends before this one would.")
+
+
+def _record(token: ApiToken, actor: Actor, action: str, **facts: Mapping[str, Any]) -> None:
     record(
         actor=actor,
         organization_id=token.organization_id,
         action=action,
         target_type="token",
         target_id=token.pk,
-        after=told(token),
+        **facts,
     )

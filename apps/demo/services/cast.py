@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.timezone import now
 
 from apps.accounts.models import ApiToken, Membership, Organization, Project, Role, User
+from apps.accounts.selectors import caller_of_user
 from apps.accounts.services import organizations, people, tokens
 from apps.audit.record import Actor, record
 from apps.queues.models import Queue
@@ -59,7 +60,7 @@ def token(cast: Cast) -> str:
     for old in ApiToken.objects.filter(organization=organization, user=cast.member, name=TOKEN, revoked_at=None):
         tokens.revoke(token=old, actor=ACTOR)
     _, text = tokens.create_token(
-        user=cast.member,
+        by=caller_of_user(cast.member),
         organization=organization,
         actor=ACTOR,
         scopes=["read", "submit"],

@@ -18,6 +18,7 @@ from django.db import connections
 from django.db.models import Sum
 
 from apps.accounts.models import Role, User
+from apps.accounts.selectors import caller_of_user
 from apps.accounts.services import organizations, people, tokens
 from apps.audit.record import Actor
 from apps.bench.services.chaos.crew import crew, free_port
@@ -213,7 +214,7 @@ def _shop(here: Ground, folder: Path) -> Shop:
         organization=project.organization, actor=ACTOR, by=Role.OWNER, email=member.email, role=Role.MEMBER
     )
     _, text = tokens.create_token(
-        user=User.objects.get(pk=member.pk), organization=project.organization, actor=ACTOR,
+        by=caller_of_user(User.objects.get(pk=member.pk)), organization=project.organization, actor=ACTOR,
         scopes=["read", "submit", "operate"],
     )  # fmt: skip
     address = f"http://127.0.0.1:{free_port()}"

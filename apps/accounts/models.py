@@ -50,14 +50,32 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.email
 
 
+class Standing[M: models.Model](models.Manager[M]):
+    """Rows that nobody has deleted: one that is gone for its callers stays until what hangs on it has gone too."""
+
+    def get_queryset(self) -> models.QuerySet[M]:
+        return super().get_queryset().filter(deleted_at=None)
+
+
 class Organization(models.Model):
     """A tenant."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     name = models.CharField(max_length=128)
-    slug = models.CharField(max_length=128, unique=True, validators=[slug_rule])
+    slug = models.CharField(max_length=128, validators=[slug_rule])
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, editable=False)
     members = models.ManyToManyField(User, through="Membership", related_name="organizations")
+
+    objects = Standing["Organization"]()
+    every = models.Manager["Organization"]()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["slug"], condition=models.Q(deleted_at=None), name="organization_slug_is_unique"
+            )
+        ]
 
     def __str__(self) -> str:
         return self.slug
@@ -103,10 +121,18 @@ class Project(models.Model):
         max_length=16, choices=Role.choices, default=Role.VIEWER
     )  # the least role that sees payloads and results
     created_at = models.DateTimeField(auto_now_add=True)
+    deleted_at = models.DateTimeField(null=True, editable=False)
+
+    objects = Standing["Project"]()
+    every = models.Manager["Project"]()
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["organization", "slug"], name="project_slug_is_unique_in_its_organization")
+            models.UniqueConstraint(
+                fields=["organization", "slug"],
+                condition=models.Q(deleted_at=None),
+                name="project_slug_is_unique_in_its_organization",
+            )
         ]
 
     def __str__(self) -> str:

@@ -58,6 +58,8 @@ BREAKER_SECONDS, PROBES_SECONDS = 5.0, 0.5
 JANITOR_SECONDS = 60.0
 BATCHES_SECONDS = 1.0
 ROLLUP_SECONDS = 10.0
+VANISH_SECONDS, VANISH_SOONEST = 5.0, 0.5
+VANISH_REST = 2  # times as long as a turn took
 
 
 async def promote_due(connection: Connection) -> float:
@@ -257,6 +259,13 @@ def discard_old() -> float:
     return 0.0 if prune.prune_dead() >= prune.LIMIT else JANITOR_SECONDS
 
 
+def carry_out_deletions() -> float:
+    """Empty what was deleted, and drop it."""
+    began = time.monotonic()
+    left = services.carry_out()
+    return max(VANISH_SOONEST, (time.monotonic() - began) * VANISH_REST) if left else VANISH_SECONDS
+
+
 LOOPS = [
     Loop("promote", promote_due, seconds=PROMOTE_SECONDS, channel=PROMOTER),
     Loop("cron", fire_schedules, seconds=CRON_SECONDS),
@@ -272,6 +281,7 @@ LOOPS = [
     Loop("batches", follow_batches, seconds=BATCHES_SECONDS),
     Loop("rollup", sum_up, seconds=ROLLUP_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=30),
+    Loop("deletions", carry_out_deletions, seconds=VANISH_SECONDS),
     Loop("janitor", discard_old, seconds=JANITOR_SECONDS),
     Loop("partitions", cut_days, seconds=3600),
 ]

@@ -46,7 +46,7 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (S.QUEUED, S.BLOCKED): {"set_parents"},
     (S.SCHEDULED, S.BLOCKED): {"set_parents"},
     (S.AWAITING_APPROVAL, S.BLOCKED): {"set_parents"},
-    (S.BLOCKED, S.CANCELLED): {"wake_dependents", "cancel"},
+    (S.BLOCKED, S.CANCELLED): {"wake_dependents", "cancel", "vanish"},
     (S.AWAITING_APPROVAL, S.QUEUED): {"approve", "retry_now"},
     (S.AWAITING_APPROVAL, S.SCHEDULED): {"approve"},
     (S.QUEUED, S.RUNNING): {"claim"},
@@ -58,11 +58,11 @@ MOVES: dict[tuple[JobState | None, JobState], set[str]] = {
     (S.RUNNING, S.QUEUED): {"report"},
     (S.RUNNING, S.AWAITING_APPROVAL): {"report"},  # its handler asks a person
     (S.RUNNING, S.PAUSED): {"report"},  # of a workflow that was paused meanwhile
-    (S.SCHEDULED, S.CANCELLED): {"cancel"},
-    (S.AWAITING_APPROVAL, S.CANCELLED): {"cancel", "reject"},
-    (S.QUEUED, S.CANCELLED): {"cancel", "purge"},
-    (S.RETRY_WAIT, S.CANCELLED): {"cancel"},
-    (S.PAUSED, S.CANCELLED): {"cancel", "wake_dependents"},
+    (S.SCHEDULED, S.CANCELLED): {"cancel", "vanish"},
+    (S.AWAITING_APPROVAL, S.CANCELLED): {"cancel", "reject", "vanish"},
+    (S.QUEUED, S.CANCELLED): {"cancel", "purge", "vanish"},
+    (S.RETRY_WAIT, S.CANCELLED): {"cancel", "vanish"},
+    (S.PAUSED, S.CANCELLED): {"cancel", "wake_dependents", "vanish"},
     (S.DEAD_LETTER, S.QUEUED): {"replay"},
     (S.DEAD_LETTER, S.SCHEDULED): {"replay"},  # paced: one of many
     (S.CANCELLED, S.BLOCKED): {"replay"},  # a descendant, revived with its parent

@@ -14,12 +14,15 @@ from apps.jobs.api import (
     stats,
     steer_workflows,
     submit,
+    tenants,
     verbs,
     workers,
     workflows,
 )
 
 urlpatterns = [
+    tenants.OneOrganization.at("orgs/<uuid:org>"),
+    tenants.OneProject.at("projects/<uuid:project>"),
     queues.OneQueue.at("queues/<uuid:queue>"),
     queues.ResumeQueue.at("queues/<uuid:queue>/resume"),
     queues.QueueBreaker.at("queues/<uuid:queue>/breaker"),

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from uuid_utils.compat import uuid7
 
-from apps.accounts.models import Project, Role, slug_rule
+from apps.accounts.models import Project, Role, Standing, slug_rule
 
 AGING_MAX = 10**8  # seconds; DESIGN: rank must fit a bigint
 DEPTH_MAX = 1_000_000  # jobs; the depth cache counts no further
@@ -82,6 +82,11 @@ class Queue(models.Model):
     )  # the database refuses to delete a policy in use
     created_at = models.DateTimeField(auto_now_add=True)
 
+    # Set while a deleted queue empties itself (apps/jobs/services/vanish.py): it is paused, and nobody finds it by name.
+    deleted_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # Whoever began before this may still know it as it was (vanish_due.sql).
+    vanish_after = models.DateTimeField(null=True, blank=True, editable=False)
+
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_until = models.DateTimeField(null=True, blank=True)
     paused_by = models.CharField(max_length=320, blank=True)
@@ -140,9 +145,14 @@ class Queue(models.Model):
     )
     breaker_since = models.DateTimeField(null=True, blank=True, editable=False)  # what started before counts no more
 
+    objects = Standing["Queue"]()
+    every = models.Manager["Queue"]()
+
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["project", "name"], name="queue_name_is_unique_in_its_project"),
+            models.UniqueConstraint(
+                fields=["project", "name"], condition=Q(deleted_at=None), name="queue_name_is_unique_in_its_project"
+            ),
             models.CheckConstraint(condition=Q(default_priority__range=(-1000, 1000)), name="queue_priority_in_range"),
             models.CheckConstraint(
                 condition=Q(aging_seconds=None) | Q(aging_seconds__range=(0, AGING_MAX)),

@@ -28,7 +28,12 @@ CHECKS = [
     checks.content_type_conformance,
     checks.response_schema_conformance,
 ]
-GONE = {"DELETE /api/v1/queues/{queue}", "POST /api/v1/auth/logout"}  # after these, all else would be 404 or 401
+GONE = {
+    "DELETE /api/v1/orgs/{org}",
+    "DELETE /api/v1/projects/{project}",
+    "DELETE /api/v1/queues/{queue}",
+    "POST /api/v1/auth/logout",
+}  # after these, all else would be 404 or 401
 
 
 @pytest.fixture

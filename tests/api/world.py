@@ -176,6 +176,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("orgs", "POST"): Ask(lambda w: "orgs", lambda: {"name": "Another one"}, 201),
     ("org", "GET"): Ask(lambda w: f"orgs/{w.org}"),
     ("org", "PATCH"): Ask(lambda w: f"orgs/{w.org}", lambda: {"name": "Other"}),
+    ("org", "DELETE"): Ask(lambda w: f"orgs/{w.org}?cancel=true", status=204),
     ("org-members", "GET"): Ask(lambda w: f"orgs/{w.org}/members"),
     ("org-members", "POST"): Ask(lambda w: f"orgs/{w.org}/members", _newcomer, 201),
     ("org-member", "PATCH"): Ask(lambda w: f"orgs/{w.org}/members/{w.user}", lambda: {"role": "member"}),
@@ -188,6 +189,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("org-projects", "POST"): Ask(lambda w: f"orgs/{w.org}/projects", lambda: {"name": "New"}, 201),
     ("project", "GET"): Ask(lambda w: f"projects/{w.project}"),
     ("project", "PATCH"): Ask(lambda w: f"projects/{w.project}", lambda: {"name": "Other"}),
+    ("project", "DELETE"): Ask(lambda w: f"projects/{w.project}?cancel=true", status=204),
     ("project-retry-policies", "GET"): Ask(lambda w: f"projects/{w.project}/retry-policies"),
     ("project-retry-policies", "POST"): Ask(
         lambda w: f"projects/{w.project}/retry-policies", lambda: {"name": "new"}, 201

@@ -14,6 +14,8 @@ MAY_SCAN = {
     "jobs/engine/health.sql": "read by people; of what waits at most 250 a queue, which may be the first of a small table",
     "jobs/engine/rollup_due.sql": "a table of one row",
     "jobs/engine/rollup.sql": "of the ledger the newest minutes, which may be all there is of a day, as tested below",
+    "jobs/engine/vanish_ticks.sql": "of a deleted queue; over schedules, and of their ticks those that go",
+    "jobs/engine/vanish_workflows.sql": "of a deleted project; over workflows, batches and what was published",
     "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
     "jobs/engine/line.sql": "read by people; over workflows alone, as tested below",
     "jobs/engine/why.sql": "read by people, of one job; over sessions alone, as tested below",

@@ -46,6 +46,7 @@ from apps.jobs.engine.run_next import run_next
 from apps.jobs.engine.run_workflow_next import run_workflow_next
 from apps.jobs.engine.set_parents import set_parents
 from apps.jobs.engine.set_priority import set_priority
+from apps.jobs.engine.vanish import vanish, vanish_batches, vanish_dead, vanish_ticks, vanish_workflows
 from apps.jobs.engine.why import why
 from apps.jobs.engine.workspaces import generation_of, over
 from apps.jobs.selectors import workflows
@@ -89,6 +90,8 @@ def steer(queue: Any) -> None:
     _trip(queue)
     _tick(queue)
     _flow(queue)
+    for act in (_trip, _tick, _flow, _vanish):
+        act(queue)
 
 
 def _flow(queue: Any) -> None:
@@ -192,3 +195,13 @@ def _tick(queue: Any) -> None:
     prune.prune_minutes()
     assert health(project_id=queue.project_id, window=Window(limit=51))
     rollup()
+
+
+def _vanish(queue: Any) -> None:
+    """A queue with everything in it is deleted, and its project."""
+    doomed = seeded("queue", 1)
+    assert vanish(queues=[doomed], limit=100).queues == [doomed]
+    assert vanish_dead(queue_id=doomed, limit=2)
+    vanish_ticks(queue_id=doomed, limit=2)
+    vanish_batches(queue_id=doomed, limit=2)
+    vanish_workflows(project_id=queue.project_id, limit=2)

@@ -14,6 +14,7 @@ from apps.audit.engine import days
 from apps.audit.engine.prune import prune as prune_events
 from apps.audit.models import Event, Outbox
 from apps.audit.relay import relay
+from apps.jobs import services
 from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.engine.enqueue import enqueue as enqueue_many
 from apps.jobs.engine.partition import ATTEMPT, JOB
@@ -22,6 +23,7 @@ from apps.jobs.models import Attempt, Batch, Dependency, Job, Progress, Publicat
 from apps.workers.models import Session
 from tests.acts import enqueue, finish, let_days_pass, let_events_age, take, take_one
 from tests.factories import QueueFactory, SessionFactory
+from tests.jobs.looks import ANN
 from tests.jobs.workflows import begin
 
 pytestmark = pytest.mark.usefixtures("own_database")
@@ -205,3 +207,15 @@ def test_idempotency_keys_live_for_a_day(own_database):
     key("young", settings.IDEMPOTENCY_HOURS - 1)
     assert prune_keys() == 1
     assert [kept.key for kept in Idempotency.objects.all()] == ["young"]
+
+
+def test_what_a_queue_that_was_deleted_had_finished_goes_with_the_next_day(queue, done):
+    kept, gone = done(1, of=QueueFactory.create(project=queue.project)), done(1)
+    today = enqueue(queue, delay_ms=60_000)
+    services.delete_queue(queue=queue, actor=ANN, cancel=True)
+    for _ in range(3):
+        services.carry_out()
+    prune()
+    assert set(Job.objects.values_list("id", flat=True)) == {kept, today}
+    assert set(Attempt.objects.values_list("job_id", flat=True)) == {kept}
+    assert gone not in {kept, today}

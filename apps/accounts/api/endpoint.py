@@ -107,8 +107,10 @@ class Endpoint(APIView):
         faults = [Fault(f"?{name}", "Give this once.") for name, values in given.lists() if len(values) > 1]
         if faults:
             raise BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)
-        paged = ("cursor", "limit") if told_by(self._handler()).paged else ()  # the pager reads these itself
-        return self.query(data={name: text for name, text in given.items() if name not in paged}).checked()
+        told = told_by(self._handler())
+        paged = ("cursor", "limit") if told.paged else ()  # the pager reads these itself
+        query = cast("type[Query]", told.query or self.query)
+        return query(data={name: text for name, text in given.items() if name not in paged}).checked()
 
     def _handler(self) -> Callable[..., Any]:
         method = (self.request.method or "").lower()

@@ -76,6 +76,8 @@ class Organizations(Endpoint):
 
 
 class OneOrganization(Endpoint):
+    """Its DELETE stands in apps/jobs/api, and so does its path."""
+
     route = "org"
 
     @tells("Show an organization", answer=bodies.OrganizationAnswer, example=ORGANIZATION)
@@ -189,6 +191,8 @@ class Projects(Endpoint):
 
 
 class OneProject(Endpoint):
+    """Its DELETE stands in apps/jobs/api, and so does its path."""
+
     route = "project"
 
     @tells("Show a project", answer=bodies.ProjectAnswer, example=PROJECT)

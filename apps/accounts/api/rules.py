@@ -29,6 +29,7 @@ SUBMIT = Rule(Role.MEMBER, "submit")
 OPERATE = Rule(Role.MEMBER, "operate")
 ADMIN = Rule(Role.ADMIN, "admin")
 WORK = Rule(Role.MEMBER, "worker")
+OWNER = Rule(Role.OWNER, "admin")
 TOKENS = Rule(Role.MEMBER, "admin")  # one's own; other people's are an admin's affair
 
 # By the name of the route, then the method.
@@ -39,14 +40,14 @@ RULES: dict[str, dict[str, Rule]] = {
     "auth-me": {"GET": Rule(Least.OWN)},
     "auth-password": {"POST": Rule(Least.OWN)},
     "orgs": {"GET": Rule(Least.OWN, "read"), "POST": Rule(Least.OWN, "admin")},
-    "org": {"GET": VIEW, "PATCH": ADMIN},
+    "org": {"GET": VIEW, "PATCH": ADMIN, "DELETE": OWNER},
     "org-members": {"GET": VIEW, "POST": ADMIN},
     "org-member": {"PATCH": ADMIN, "DELETE": ADMIN},
     "org-tokens": {"GET": TOKENS, "POST": TOKENS},
     "token": {"DELETE": TOKENS},
     "token-rotate": {"POST": TOKENS},
     "org-projects": {"GET": VIEW, "POST": ADMIN},
-    "project": {"GET": VIEW, "PATCH": ADMIN},
+    "project": {"GET": VIEW, "PATCH": ADMIN, "DELETE": ADMIN},
     "project-retry-policies": {"GET": VIEW, "POST": ADMIN},
     "retry-policy": {"GET": VIEW, "PATCH": ADMIN, "DELETE": ADMIN},
     "project-queues": {"GET": VIEW, "POST": ADMIN},

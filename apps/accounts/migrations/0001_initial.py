@@ -128,7 +128,6 @@ class Migration(migrations.Migration):
                     "slug",
                     models.CharField(
                         max_length=128,
-                        unique=True,
                         validators=[
                             django.core.validators.RegexValidator(
                                 "^[a-z0-9][a-z0-9._-]{0,127}\\Z",
@@ -138,6 +137,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(editable=False, null=True)),
                 (
                     "members",
                     models.ManyToManyField(
@@ -184,6 +184,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(editable=False, null=True)),
                 (
                     "organization",
                     models.ForeignKey(
@@ -264,7 +265,15 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="project",
             constraint=models.UniqueConstraint(
-                fields=("organization", "slug"), name="project_slug_is_unique_in_its_organization"
+                condition=models.Q(("deleted_at", None)),
+                fields=("organization", "slug"),
+                name="project_slug_is_unique_in_its_organization",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="organization",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None)), fields=("slug",), name="organization_slug_is_unique"
             ),
         ),
         migrations.AddConstraint(

@@ -19,6 +19,8 @@ def reachable[M: Model](rows: QuerySet[M], caller: Caller, *, project: str | Non
     wanted: dict[str, Any] = {_to(organization, "memberships__user"): caller.user}
     if caller.organization_id:
         wanted[_to(organization, "pk")] = caller.organization_id
+    if project is not None:
+        wanted[_to(project, "deleted_at")] = None
     if caller.project_id and project is not None:
         wanted[_to(project, "pk")] = caller.project_id
     return cast("QuerySet[M]", rows.filter(**wanted).annotate(role=F(_to(organization, "memberships__role"))))

@@ -96,6 +96,15 @@ class Flag(serializers.BooleanField):
         return data
 
 
+class Switch(serializers.BooleanField):
+    """true or false, as a parameter is written."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if data not in ("true", "false"):
+            self.fail("invalid", input=data)
+        return bool(data == "true")
+
+
 class Number(serializers.FloatField):
     """A number."""
 

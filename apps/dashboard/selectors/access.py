@@ -69,6 +69,7 @@ def job_seat(user: User, job_id: UUID) -> tuple[Job, Seat]:
     """
     rows = Job.objects.annotate(seq=Subquery(Head.objects.filter(pk=OuterRef("queue__project")).values("seq")))
     rows = rows.select_related("queue__project__organization", "retry_policy").defer("payload", "result")
+    rows = rows.filter(queue__deleted_at=None)
     mine = reachable(rows, caller_of_user(user), project="queue__project", organization="queue__project__organization")
     job = find(job_id, among=mine)
     return job, Seat(job.queue.project, role_of(job))

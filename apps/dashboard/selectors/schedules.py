@@ -25,7 +25,11 @@ def schedule_seat(user: User, schedule_id: UUID) -> tuple[Schedule, Seat]:
 
 def schedules(project: Project, *, before: UUID | None, limit: int) -> list[Schedule]:
     """Those of a project, the newest first, each with its last tick."""
-    rows = _with_last_tick(Schedule.objects.filter(queue__project=project)).select_related("queue").defer("payload")
+    rows = (
+        _with_last_tick(Schedule.objects.filter(queue__project=project, queue__deleted_at=None))
+        .select_related("queue")
+        .defer("payload")
+    )
     return list((rows.filter(pk__lt=before) if before else rows).order_by("-id")[:limit])
 
 

@@ -17,11 +17,12 @@ from apps.queues.serializers import QueueAnswer, SetBreaker
 
 
 class OneQueue(queues.OneQueue):
-    @tells("Delete a queue", status=204, refusals=(409,))
+    @tells("Delete a queue", status=204, query=bodies.Delete, refusals=(409,))
     def delete(self, request: Request, queue: UUID) -> Response:
-        """Refused, with `counts` by state, while it has live jobs or dead letters. Its finished jobs go with it."""
+        """Refused, with `counts` by state, while it has live jobs or dead letters; `cancel=true` cancels them. It is
+        gone with the answer, and its name free: what waits is cancelled in the background, what runs is asked to stop."""
         found = self.reach(selectors.queues(self.caller), pk=queue)
-        services.delete_queue(queue=found, actor=self.actor)
+        services.delete_queue(queue=found, actor=self.actor, **self.asked)
         return Response(status=204)
 
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from apps.errors import Conflict
+from apps.errors import Conflict, NotFound
 from apps.jobs.engine import enqueue_parents as family
 from apps.jobs.states import JobState
 from apps.sql import Statement, Steps
@@ -103,8 +103,12 @@ def enqueue(
         with transaction.atomic():
             return _with_ties_and_keys(jobs, origin, pointer)
     if len(jobs) == 1:
-        return _enqueue_one(**_values(jobs[0]), **origin)
-    placed = {row.job_id: row for row in _place(jobs, family.Ties(), origin)}  # one statement is atomic by itself
+        rows = _enqueue_one(**_values(jobs[0]), **origin)
+    else:
+        rows = _place(jobs, family.Ties(), origin)  # one statement is atomic by itself
+    placed = {row.job_id: row for row in rows}
+    if len(placed) < len(jobs):
+        raise NotFound("The queue has just been deleted.")
     return [placed[job.id] for job in jobs]
 
 

@@ -31,7 +31,7 @@ timed AS MATERIALIZED (
         queue.aging_seconds::bigint * 1000000 AS aging
     FROM asked
     CROSS JOIN clock
-    INNER JOIN queues_queue AS queue ON asked.queue_id = queue.id
+    INNER JOIN queues_queue AS queue ON asked.queue_id = queue.id AND queue.deleted_at IS NULL
 ),
 
 placed AS (

@@ -22,7 +22,7 @@ WITH place AS MATERIALIZED (
             greatest(clock.now, %(run_at)s::timestamptz, clock.now + %(delay_ms)s::bigint * interval '1 millisecond') AS at
         FROM (SELECT clock_timestamp() AS now OFFSET 0) AS clock
     ) AS due
-    WHERE queue.id = %(queue_id)s::uuid
+    WHERE queue.id = %(queue_id)s::uuid AND queue.deleted_at IS NULL
 ),
 
 placed AS (

@@ -1,5 +1,5 @@
 -- For each queue with jobs on a day's shelf: whether they are past its retention, and whether a live child
--- still hangs on one of them. The queues are found by a loose scan of the day's index.
+-- still hangs on one of them. Those of a queue that was deleted are kept no longer. The queues are found by a loose scan of the day's index.
 WITH RECURSIVE there AS (
     (
         SELECT job.queue_id FROM jobs_job AS job
@@ -23,7 +23,7 @@ held AS MATERIALIZED (
 
 SELECT
     there.queue_id,
-    %(age)s::integer > coalesce(queue.retention_days, %(default_days)s::integer),
+    %(age)s::integer > CASE WHEN queue.id IS NULL THEN 0 ELSE coalesce(queue.retention_days, %(default_days)s::integer) END,
     there.queue_id IN (SELECT held.queue_id FROM held)
 FROM there
 LEFT JOIN queues_queue AS queue ON there.queue_id = queue.id

@@ -26,7 +26,7 @@ class Coming:
 
 def reachable_schedules(caller: Caller) -> QuerySet[Schedule]:
     """The schedules a caller may see, each with its queue and project."""
-    rows = Schedule.objects.select_related("queue__project")
+    rows = Schedule.objects.select_related("queue__project").filter(queue__deleted_at=None)
     return reachable(rows, caller, project="queue__project", organization="queue__project__organization")
 
 

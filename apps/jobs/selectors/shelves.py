@@ -1,5 +1,6 @@
 """Jobs by where they stand: live, dead letter, or the day they ended."""
 
+from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
@@ -35,7 +36,7 @@ def find(job_id: UUID, *, among: QuerySet[Job] | None = None) -> Job:
 
 def reachable_jobs(caller: Caller) -> QuerySet[Job]:
     """The jobs a caller may see, each with its queue and project."""
-    rows = Job.objects.select_related("queue__project")
+    rows = Job.objects.select_related("queue__project").filter(queue__deleted_at=None)
     return reachable(rows, caller, project="queue__project", organization="queue__project__organization")
 
 
@@ -44,9 +45,9 @@ def organization_of(job_id: UUID) -> UUID:
     return find(job_id, among=Job.objects.select_related("queue__project")).queue.project.organization_id
 
 
-def count_held(queue: Queue) -> dict[str, int]:
-    """How many jobs of a queue may still run or be replayed, by state."""
-    held = Job.objects.filter(Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS), queue=queue)
+def count_held(queue_ids: Collection[UUID]) -> dict[str, int]:
+    """How many jobs of some queues may still run or be replayed, by state."""
+    held = Job.objects.filter(Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS), queue_id__in=queue_ids)
     return dict(held.order_by().values_list("state").annotate(count=Count("id")))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Query, Text, Whole
+from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Query, Switch, Text, Whole
 from apps.errors import BadInput
 from apps.jobs.states import OnParentFailure, Placement
 
@@ -133,6 +133,10 @@ class NewReservation(Body):
 
 class Nothing(Body):
     """An empty object."""
+
+
+class Delete(Query):
+    cancel = Switch(required=False, help_text="Cancel the jobs that it holds.")
 
 
 class WhereQuery(Query):

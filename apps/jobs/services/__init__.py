@@ -13,12 +13,13 @@ from apps.jobs.services.breakers import judge_probe, set_breaker, trip_breaker
 from apps.jobs.services.cancel import cancel
 from apps.jobs.services.check import check
 from apps.jobs.services.complete import cancel_batch, complete_batches
+from apps.jobs.services.deletion import delete_organization, delete_project, delete_queue
 from apps.jobs.services.duplicate import duplicate
 from apps.jobs.services.order import move, reschedule, run_next, set_priority
 from apps.jobs.services.parents import set_parents
 from apps.jobs.services.pause import end_pauses, pause_job, resume_job, resume_type
 from apps.jobs.services.purge import purge
-from apps.jobs.services.queues import delete_queue, resume_queue
+from apps.jobs.services.queues import resume_queue
 from apps.jobs.services.reassign import reassign, reassign_workflow
 from apps.jobs.services.replay import discard, replay
 from apps.jobs.services.replay_many import ReplayedQueue, replay_queue
@@ -44,6 +45,7 @@ from apps.jobs.services.steer_workflow import (
 )
 from apps.jobs.services.submit import submit, submit_one
 from apps.jobs.services.ticks import fire_due, judge_deadlines
+from apps.jobs.services.vanish import carry_out
 from apps.jobs.services.workflow import Begun, submit_workflow
 
 __all__ = [
@@ -55,9 +57,12 @@ __all__ = [
     "cancel",
     "cancel_batch",
     "cancel_workflow",
+    "carry_out",
     "check",
     "complete_batches",
     "create_schedule",
+    "delete_organization",
+    "delete_project",
     "delete_queue",
     "delete_schedule",
     "end_reservation",

@@ -3,5 +3,8 @@ SELECT queue.id, organization.slug || '/' || project.slug || '/' || queue.name, 
 FROM queues_queue AS queue
 INNER JOIN accounts_project AS project ON queue.project_id = project.id
 INNER JOIN accounts_organization AS organization ON project.organization_id = organization.id
-WHERE cardinality(%(names)s::text []) = 0
-   OR organization.slug || '/' || project.slug || '/' || queue.name = ANY(%(names)s::text []);
+WHERE queue.deleted_at IS NULL
+  AND (
+      cardinality(%(names)s::text []) = 0
+      OR organization.slug || '/' || project.slug || '/' || queue.name = ANY(%(names)s::text [])
+  );

@@ -39,6 +39,8 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("vanish_after", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("paused_at", models.DateTimeField(blank=True, null=True)),
                 ("paused_until", models.DateTimeField(blank=True, null=True)),
                 ("paused_by", models.CharField(blank=True, max_length=320)),
@@ -510,7 +512,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="queue",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="queue_name_is_unique_in_its_project"),
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None)),
+                fields=("project", "name"),
+                name="queue_name_is_unique_in_its_project",
+            ),
         ),
         migrations.AddConstraint(
             model_name="queue",

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils.timezone import now
@@ -10,11 +11,11 @@ from django.utils.timezone import now
 from apps.accounts.models import Project
 from apps.accounts.services.fields import change, make, told
 from apps.audit.record import Actor
-from apps.errors import BadInput, InUse
+from apps.errors import BadInput
 from apps.queues.engine.rerank import rerank_mark
 from apps.queues.engine.tell import tell
 from apps.queues.models import Queue
-from apps.queues.services import breakers, gates
+from apps.queues.services import breakers, deletion, gates
 from apps.queues.services.recorded import hold, recorded
 
 LIMITS = frozenset({"max_concurrency", "shards", "rate_per_second", "burst"})  # what gates are dealt from
@@ -86,15 +87,14 @@ def resume(*, queue: Queue, actor: Actor) -> Queue:
 
 
 @transaction.atomic
-def delete(*, queue: Queue, actor: Actor, count: Callable[[Queue], Mapping[str, int]]) -> None:
-    """Delete a queue that holds no jobs any more; raises InUse with the counts by state.
+def delete(*, queue: Queue, actor: Actor, count: Callable[[UUID], Mapping[str, int]], cancel: bool = False) -> None:
+    """Delete a queue; while it holds jobs, raises InUse with the counts by state unless they are to be cancelled.
 
     Jobs stand above queues, so the caller brings `count`; it is asked while the queue is held.
     """
     held = hold(queue.pk)
-    counts = {state: number for state, number in count(held).items() if number}
-    if counts:
-        raise InUse("The queue still holds jobs.", counts=counts)
-    before = told(held)
-    held.delete()
-    recorded(queue, actor, "queue.delete", before=before)
+    counts = count(held.pk)
+    deletion.refuse_held(counts, cancel=cancel)
+    deletion.mark([held.pk], actor=actor)
+    tell(project_id=held.project_id, kind="queue.deleted", queue_id=held.pk, by=actor.name, name=held.name)
+    recorded(queue, actor, "queue.delete", before={**told(held), "cancelled": dict(counts)})

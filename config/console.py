@@ -19,6 +19,11 @@ POLICY: dict[str, Any] = {
 
 
 class Console(UnfoldAdminSite):
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Take only pages of ours: what packages bring along would change rows and write nothing down."""
+        if admin_class is not None and admin_class.__module__.startswith("apps."):
+            super().register(model_or_iterable, admin_class, **options)
+
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001 - as Django declares it
         return csp_override(POLICY)(super().admin_view(view, cacheable))
 

@@ -62,6 +62,8 @@ UNFOLD = {
                         ("Members", "group", "accounts_membership"),
                         ("Users", "person", "accounts_user"),
                         ("Tokens", "key", "accounts_apitoken"),
+                        ("Second factors", "security_key", "mfa_authenticator"),
+                        ("Locked out", "lock_clock", "axes_accessattempt"),
                         ("Audit trail", "fact_check", "audit_entry"),
                     )
                 ],

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",  # before the admin, whose templates it replaces
     "unfold.contrib.filters",
     "config.apps.ConsoleConfig",  # the admin, on a site of our own
+    "apps.accounts",  # before auth: its createsuperuser and changepassword write down what they do
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -51,7 +52,6 @@ INSTALLED_APPS = [
     "django_filters",
     "axes",
     "apps.audit",
-    "apps.accounts",
     "apps.queues",
     "apps.workers",
     "apps.jobs",

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.accounts.api import organizations, people, tokens
+from apps.accounts.api import audit, organizations, people, tokens
 from apps.accounts.api.document import Document, Redoc, Swagger
 
 urlpatterns = [
@@ -14,6 +14,8 @@ urlpatterns = [
     organizations.Organizations.at("orgs"),
     organizations.Members.at("orgs/<uuid:org>/members"),
     organizations.OneMember.at("orgs/<uuid:org>/members/<uuid:user>"),
+    audit.Audit.at("orgs/<uuid:org>/audit"),
+    audit.Export.at("orgs/<uuid:org>/audit/export"),
     tokens.Tokens.at("orgs/<uuid:org>/tokens"),
     tokens.OneToken.at("tokens/<uuid:token>"),
     tokens.RotateToken.at("tokens/<uuid:token>/rotate"),

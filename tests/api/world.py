@@ -181,6 +181,8 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("org-members", "POST"): Ask(lambda w: f"orgs/{w.org}/members", _newcomer, 201),
     ("org-member", "PATCH"): Ask(lambda w: f"orgs/{w.org}/members/{w.user}", lambda: {"role": "member"}),
     ("org-member", "DELETE"): Ask(lambda w: f"orgs/{w.org}/members/{w.user}", status=204),
+    ("org-audit", "GET"): Ask(lambda w: f"orgs/{w.org}/audit"),
+    ("org-audit-export", "GET"): Ask(lambda w: f"orgs/{w.org}/audit/export?format=jsonl"),
     ("org-tokens", "GET"): Ask(lambda w: f"orgs/{w.org}/tokens"),
     ("org-tokens", "POST"): Ask(lambda w: f"orgs/{w.org}/tokens", lambda: {"name": "new", "scopes": ["read"]}, 201),
     ("token", "DELETE"): Ask(lambda w: f"tokens/{w.token}", status=204, give=_give_token),

@@ -43,6 +43,8 @@ RULES: dict[str, dict[str, Rule]] = {
     "org": {"GET": VIEW, "PATCH": ADMIN, "DELETE": OWNER},
     "org-members": {"GET": VIEW, "POST": ADMIN},
     "org-member": {"PATCH": ADMIN, "DELETE": ADMIN},
+    "org-audit": {"GET": ADMIN},
+    "org-audit-export": {"GET": ADMIN},
     "org-tokens": {"GET": TOKENS, "POST": TOKENS},
     "token": {"DELETE": TOKENS},
     "token-rotate": {"POST": TOKENS},

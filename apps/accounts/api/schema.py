@@ -84,6 +84,7 @@ class Told:
     status: int = 200
     also: tuple[int, ...] = ()  # other statuses of the same answer
     kind: str = ""  # of the answer, when it is a file
+    streams: tuple[str, ...] = ()  # the kinds of an answer that comes bit by bit
     query: type[serializers.Serializer[Any]] | None = None
     paged: bool = False
     keyed: bool = False
@@ -91,6 +92,8 @@ class Told:
 
     @property
     def answers(self) -> dict[Any, Any]:
+        if self.streams:
+            return {(200, kind): self.answer for kind in self.streams}
         if self.kind:  # a file: whole, or in part
             return {(200, self.kind): self.answer, (206, self.kind): self.answer}
         return dict.fromkeys([self.status, *self.also, *([200] if self.keyed else [])], self.answer)
@@ -100,8 +103,12 @@ class Told:
         found = [] if self.asks is None else [OpenApiExample("Request", self.asks, request_only=True)]
         if self.example is None:
             return found
-        codes = [str(code) for code in self.answers]
-        return [*found, OpenApiExample("Answer", self.example, response_only=True, status_codes=codes)]
+        codes = ["200"] if self.streams else [str(code) for code in self.answers]
+        told: dict[str, Any] = {"value": self.example, "response_only": True, "status_codes": codes}
+        return [
+            *found,
+            *(OpenApiExample("Answer", **told, media_type=kind) for kind in self.streams or ("application/json",)),
+        ]
 
     @property
     def parameters(self) -> list[Any]:

@@ -42,8 +42,20 @@ def change_password(*, user: User, password: str, actor: Actor, keep: UUID | Non
     """Set a new password and end every other login: sessions by their hash, login tokens here, all but `keep`."""
     _set(user, password, pointer="#/new_password")
     user.save(update_fields=["password"])
+    end_logins(user=user, actor=actor, keep=keep)
+
+
+@transaction.atomic
+def end_logins(*, user: User, actor: Actor, keep: UUID | None = None) -> None:
+    """Write down that a user has a new password, and end the login tokens of the old one."""
     revoke_logins(user=user, keep=keep)
-    record(actor=actor, organization_id=None, action="user.password", target_type="user", target_id=user.pk)
+    note(user=user, actor=actor, action="user.password")
+
+
+def note(*, user: User, actor: Actor, action: str) -> None:
+    """Write down what was done to a user, where somebody else did it."""
+    after = {"email": user.email, "is_staff": user.is_staff, "is_superuser": user.is_superuser}
+    record(actor=actor, organization_id=None, action=action, target_type="user", target_id=user.pk, after=after)
 
 
 def _set(user: User, password: str, *, pointer: str) -> None:

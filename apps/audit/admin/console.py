@@ -31,7 +31,9 @@ BUTTON = (
     "font-medium inline-flex items-center gap-1 px-2.5 py-1.5 rounded-default shadow-xs text-important "
     'dark:border-base-700 dark:bg-transparent"><span class="material-symbols-outlined" aria-hidden="true">{}</span>{}</button>'
 )
-SECRETS = frozenset({"password", "hash"})  # never told to the audit
+SECRETS = frozenset(
+    {"password", "hash", "data", "session_key", "session_hash", "get_data", "post_data"}
+)  # never told to the audit
 
 
 class InfinitePaginator(paginator.InfinitePaginator):

@@ -1,9 +1,12 @@
 """The admin's site: its own policy for browsers, and the one door that asks for a second factor."""
 
+from functools import wraps
 from typing import Any
 
 from allauth.account.decorators import secure_admin_login
+from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.utils.csp import CSP
@@ -25,7 +28,7 @@ class Console(UnfoldAdminSite):
             super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001 - as Django declares it
-        return csp_override(POLICY)(super().admin_view(view, cacheable))
+        return csp_override(POLICY)(super().admin_view(_with_two_factors(view), cacheable))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Through the same door as everybody, second factor and counted failures included."""
@@ -36,6 +39,19 @@ class Console(UnfoldAdminSite):
         if request.user.has_perm("queues.view_queue"):
             return redirect("admin:queues_queue_changelist")
         return super().index(request, extra_context)
+
+
+def _with_two_factors(view: Any) -> Any:
+    """Send staff without a second factor to where they get one, if the settings demand it."""
+
+    @wraps(view)
+    def demanding(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        if settings.STAFF_TWO_FACTOR and request.user.is_authenticated and not is_mfa_enabled(request.user):
+            messages.warning(request, "The admin asks for a second factor: set one up first.")
+            return redirect("mfa_index")
+        return view(request, *args, **kwargs)
+
+    return demanding
 
 
 def environment(request: HttpRequest) -> list[str]:

@@ -166,7 +166,10 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = EMAIL_VERIFICATION
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
 ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXIES
+ACCOUNT_ADAPTER = "config.doors.Door"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+# Whether staff come into the admin with a second factor only.
+STAFF_TWO_FACTOR = env.bool("STAFF_TWO_FACTOR", default=PRODUCTION)
 
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
@@ -279,6 +282,8 @@ JSON_MAX_DEPTH = env.int("JSON_MAX_DEPTH", default=64)  # how deep JSON may nest
 BATCH_MAX = env.int("BATCH_MAX", default=1000)  # jobs in one call
 DEPENDENCIES_MAX = env.int("DEPENDENCIES_MAX", default=1000)  # parents of one job
 HTTP_ALLOW_PRIVATE = env.list("HTTP_ALLOW_PRIVATE", default=[])  # hosts http.request may reach although private
+RATE_PER_MINUTE = env.int("RATE_PER_MINUTE", default=60_000)  # requests of one token, in one process; 0 is no limit
+AUTH_RATE_PER_MINUTE = env.int("AUTH_RATE_PER_MINUTE", default=60)  # of one address to /auth; 0 is no limit
 TOKEN_DAYS = env.int("TOKEN_DAYS", default=30)  # how long a login token lives
 
 # How long things are kept

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import connections
 
+from apps.accounts.api.rates import minutes
 from apps.accounts.models import Organization, Project, User
 from apps.queues.models import Queue
 from apps.workers.models import Session
@@ -75,6 +76,12 @@ def hold() -> None:
 
     found = broken()
     assert not found, "\n".join(f"{one.name}: {', '.join(one.ids)}" for one in found)
+
+
+@pytest.fixture(autouse=True)
+def new_minute() -> None:
+    """Who knocks how often is counted from here on."""
+    minutes.forget()
 
 
 @pytest.fixture

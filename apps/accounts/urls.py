@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.accounts.api import audit, organizations, people, tokens
+from apps.accounts.api import audit, organizations, people, recovery, sessions, tokens
 from apps.accounts.api.document import Document, Redoc, Swagger
 
 urlpatterns = [
@@ -11,6 +11,11 @@ urlpatterns = [
     people.Logout.at("auth/logout"),
     people.Me.at("auth/me"),
     people.Password.at("auth/password"),
+    recovery.Reset.at("auth/password/reset"),
+    recovery.Confirm.at("auth/password/reset/confirm"),
+    recovery.Verify.at("auth/verify"),
+    sessions.Sessions.at("auth/sessions"),
+    sessions.OneSession.at("auth/sessions/<uuid:session>"),
     organizations.Organizations.at("orgs"),
     organizations.Members.at("orgs/<uuid:org>/members"),
     organizations.OneMember.at("orgs/<uuid:org>/members/<uuid:user>"),

@@ -21,6 +21,7 @@ EVERY = [(route, method) for route, methods in RULES.items() for method in metho
 OF_A_ROLE = [one for one in EVERY if isinstance(RULES[one[0]][one[1]].least, Role)]
 STAFFS = ("sysinfo", "GET")
 LOGINS_ONLY = {"auth-logout", "auth-password"}  # no API token may, whatever its scope
+LOGINS_ONLY = {"auth-logout", "auth-password", "auth-sessions", "auth-session"}  # no API token may, whatever its scope
 pytestmark = pytest.mark.django_db
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from apps.accounts.models import ApiToken, Organization, Role, User
+from apps.accounts.models import ApiToken, Organization, Role, TokenKind, User
 from apps.jobs import services
 from apps.jobs.engine.pause import pause
 from apps.jobs.models import Workflow
@@ -58,6 +58,7 @@ class World:
     session: UUID
     worker: UUID
     token: UUID
+    login: UUID
 
 
 NOWHERE = World(*(uuid7() for _ in fields(World)))
@@ -92,6 +93,7 @@ def build(organization: Organization, results: Path) -> World:
         session=_remote(organization, queue).pk,
         worker=_worker(organization, queue),
         token=ApiTokenFactory.create(organization=organization).pk,
+        **_people(organization),
     )
 
 
@@ -103,6 +105,15 @@ def _workflows(queue: Queue) -> dict[str, UUID]:
         "held_back": _held_back(queue),
         "unreserved": unreserved,
         "reservation": services.reserve(workflow_id=reserved, actor=ANN).pk,
+    }
+
+
+def _people(organization: Organization) -> dict[str, UUID]:
+    """A member, a token for programs and a log-in."""
+    return {
+        "user": MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
+        "token": ApiTokenFactory.create(organization=organization).pk,
+        "login": ApiTokenFactory.create(kind=TokenKind.LOGIN, organization=None, scopes=[]).pk,
     }
 
 
@@ -157,6 +168,10 @@ def _give_token(world: World, user: User) -> None:
     ApiToken.objects.filter(pk=world.token).update(user=user)
 
 
+def _give_login(world: World, user: User) -> None:
+    ApiToken.objects.filter(pk=world.login).update(user=user)
+
+
 def _newcomer() -> dict[str, str]:
     return {"email": UserFactory.create().email, "role": "viewer"}
 
@@ -172,6 +187,14 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("auth-password", "POST"): Ask(
         lambda w: "auth/password", lambda: {"current_password": "wrong", "new_password": "a long enough one"}, 401
     ),
+    ("auth-sessions", "GET"): Ask(lambda w: "auth/sessions"),
+    ("auth-sessions", "DELETE"): Ask(lambda w: "auth/sessions", status=204),
+    ("auth-session", "DELETE"): Ask(lambda w: f"auth/sessions/{w.login}", status=204, give=_give_login),
+    ("auth-password-reset", "POST"): Ask(lambda w: "auth/password/reset", lambda: {"email": "no@example.com"}, 204),
+    ("auth-password-reset-confirm", "POST"): Ask(
+        lambda w: "auth/password/reset/confirm", lambda: {"key": "x-y", "new_password": "a long enough one"}, 400
+    ),
+    ("auth-verify", "POST"): Ask(lambda w: "auth/verify", lambda: {"key": "x"}, 400),
     ("orgs", "GET"): Ask(lambda w: "orgs"),
     ("orgs", "POST"): Ask(lambda w: "orgs", lambda: {"name": "Another one"}, 201),
     ("org", "GET"): Ask(lambda w: f"orgs/{w.org}"),

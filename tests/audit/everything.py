@@ -46,8 +46,13 @@ BODIES: dict[tuple[str, str], Callable[[User], tuple[dict[str, str], int]]] = {
         204,
     ),
 }
+BY_MAIL = "nothing changes until the key comes back"
+KEYS = "recorded as user.password and user.verify: tests/accounts/test_recovery.py, for it takes a key from a mail"
 SUBMITS = "submitting is no privilege: the job remembers who did, and the event log that it came"
 UNRECORDED: dict[tuple[str, str], str] = {
+    ("auth-password-reset", "POST"): BY_MAIL,
+    ("auth-password-reset-confirm", "POST"): KEYS,
+    ("auth-verify", "POST"): KEYS,
     ("queue-jobs", "POST"): SUBMITS,
     ("queue-jobs-batch", "POST"): SUBMITS,
     ("project-workflows", "POST"): SUBMITS,

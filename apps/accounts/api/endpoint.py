@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, cast
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, Error, connections
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -19,8 +20,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.api.authentication import Bearer, Session, actor_of
+from apps.accounts.api.authentication import Bearer, Session, actor_of, address_of
 from apps.accounts.api.parsing import LengthRequired, StrictJSON
+from apps.accounts.api.rates import Rate, minutes
 from apps.accounts.api.rules import Least, Rule, rule_of
 from apps.accounts.api.schema import told_by
 from apps.accounts.models import Role
@@ -33,6 +35,7 @@ from apps.sql import Trouble, trouble
 
 TRIES = 5  # of a request that the database threw out
 COME_AGAIN = 1  # seconds
+DOORS = "auth-"  # what routes begin with whose callers are counted by address
 
 
 class OnlyJSON(BaseContentNegotiation):
@@ -59,6 +62,7 @@ class Endpoint(APIView):
     route: str  # its name in the table of rules
     query: type[Query] = Query  # what may stand behind the question mark
     rule: Rule
+    rate: Rate | None = None  # what is left of the caller's minute
     allowed = False  # whether a row that the rule's role was checked against has been reached
 
     @classmethod
@@ -89,10 +93,19 @@ class Endpoint(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        self._count()
         if self.rule.least != Least.OPEN:
             self._refuse_strangers()
         _refuse_lengthless(request)
         self.asked = self._read_query()
+
+    def _count(self) -> None:
+        """By token, or by user for a session; at the doors by address, whoever knocks."""
+        caller, self.rate = self.request.auth, None
+        if self.route.startswith(DOORS) and settings.AUTH_RATE_PER_MINUTE:
+            self.rate = minutes.count(address_of(self.request), settings.AUTH_RATE_PER_MINUTE)
+        elif isinstance(caller, Caller) and settings.RATE_PER_MINUTE:
+            self.rate = minutes.count(caller.token_id or caller.user.pk, settings.RATE_PER_MINUTE)
 
     def _refuse_strangers(self) -> None:
         if not isinstance(self.request.auth, Caller):
@@ -153,6 +166,8 @@ class Endpoint(APIView):
         fine = response.status_code >= 400 or not isinstance(self.rule.least, Role) or self.allowed
         assert fine, f"{type(self).__name__} answered without reaching a row"  # noqa: S101
         response["Cache-Control"] = "no-store"
+        for name, value in self.rate.headers.items() if self.rate else ():
+            response[name] = value
         return super().finalize_response(request, response, *args, **kwargs)
 
     def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:

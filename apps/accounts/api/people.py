@@ -65,8 +65,10 @@ class Login(Endpoint):
         refusals=(401, 403, 429),
     )
     def post(self, request: Request) -> Response:
-        """Answers a token with the user's own rights. Ten failures lock the account for that address a while."""
-        user = authenticated(request, **self.body(bodies.Login))
+        """Answers a token with the user's own rights. Who has a second factor sends its `code` along, else the refusal
+        has the code `second_factor_required`. Ten failures lock the account for that address a while."""
+        asked = self.body(bodies.Login)
+        user = authenticated(request, code=asked.pop("code", ""), **asked)
         if settings.EMAIL_VERIFICATION == "mandatory" and not people.is_confirmed(user=user):
             raise Forbidden("Confirm the address first: follow the link that was sent to it.")
         return Response(bodies.LoginAnswer(_log_in(request, user)).data)
@@ -81,7 +83,7 @@ class Logout(Endpoint):
         if self.caller.token_id is None:
             logout(request._request)
         else:
-            _refuse_api_tokens(self)
+            refuse_api_tokens(self)
             tokens.log_out(token_id=self.caller.token_id, actor=self.actor)
         return Response(status=204)
 
@@ -121,7 +123,7 @@ class Password(Endpoint):
     )
     def post(self, request: Request) -> Response:
         """Ends every other session and login token of the user."""
-        _refuse_api_tokens(self)
+        refuse_api_tokens(self)
         asked = self.body(bodies.Password)
         user = authenticated(request, email=self.caller.user.email, password=asked["current_password"])
         keep = self.caller.token_id
@@ -150,6 +152,7 @@ def _from(request: Request) -> dict[str, Any]:
     return {"address": address_of(request), "request_id": request.META["HTTP_X_REQUEST_ID"]}
 
 
-def _refuse_api_tokens(endpoint: Endpoint) -> None:
+def refuse_api_tokens(endpoint: Endpoint) -> None:
+    """Some things are for people alone."""
     if endpoint.caller.is_api_token:
         raise Forbidden("An API token cannot do this: it was made by a login, not for one.")

@@ -175,7 +175,7 @@ class Schema(AutoSchema):
 
     def _refusals(self) -> set[int]:
         told = told_by(getattr(self.view, self.method.lower()))
-        codes = {400, 503, *told.refusals}
+        codes = {400, 429, 503, *told.refusals}
         if self._rule().least != Least.OPEN:
             codes |= {401, 403}
         if "{" in self.path or not isinstance(self._rule().least, Least):

@@ -20,6 +20,7 @@ class Register(Body):
 class Login(Body):
     email = Text(max_length=254)
     password = Text(max_length=PASSWORD_MAX)
+    code = Text(max_length=16, required=False, help_text="Of the second factor, from who has one; or a recovery code.")
 
 
 class Password(Body):

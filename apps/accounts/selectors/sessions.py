@@ -1,0 +1,46 @@
+"""Where somebody is logged in: by the pages, and by login tokens."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from allauth.usersessions.models import UserSession
+from django.db.models import Q, QuerySet
+from django.utils.timezone import now
+
+from apps.accounts.models import ApiToken, TokenKind, User
+
+MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One log-in. The pages' have small numbers for ids, no token ever does."""
+
+    id: UUID
+    way: str
+    created_at: datetime
+    last_used_at: datetime | None
+    address: str | None
+    client: str
+    current: bool
+
+
+def places(user: User, *, token_id: UUID | None, session_key: str | None) -> list[Place]:
+    """Every log-in that has not ended, newest first; `current` is the one that asks."""
+    pages = [
+        Place(UUID(int=one.pk), "page", one.created_at, one.last_seen_at, one.ip, one.user_agent, current=mine)
+        for one in UserSession.objects.filter(user=user).order_by("-pk")[:MOST]
+        if (mine := one.session_key == session_key) or one.exists()
+    ]
+    logins = [
+        Place(one.pk, "login", one.created_at, one.last_used_at, None, "", current=one.pk == token_id)
+        for one in tokens_of(user).order_by("-id")[:MOST]
+    ]
+    return sorted([*pages, *logins], key=lambda one: one.created_at, reverse=True)
+
+
+def tokens_of(user: User) -> QuerySet[ApiToken]:
+    """The login tokens of a user that have not ended."""
+    alive = Q(expires_at=None) | Q(expires_at__gt=now())
+    return ApiToken.objects.filter(alive, user=user, kind=TokenKind.LOGIN, revoked_at=None)

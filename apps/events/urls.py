@@ -11,6 +11,6 @@ urlpatterns = [
 ]
 
 websocket_urlpatterns = [
-    path("api/v1/projects/<uuid:project_id>/events/stream", EventStream.as_asgi()),
+    path("api/v1/projects/<uuid:project_id>/events/stream", EventStream.as_asgi(), name="project-events-stream"),
     re_path("", Nowhere.as_asgi()),
 ]

@@ -103,6 +103,8 @@ JOBS_OF_PAGES = {
     "priority_workflow": "workflow",
     "move_workflow": "workflow",
     "run_workflow_next": "workflow",
+    "reassign": "scheduled",
+    "reassign_workflow": "workflow",
     "cancel_batch": "batch",
 }
 FORMS: dict[str, dict[str, str]] = {
@@ -143,6 +145,7 @@ JOBS_OF_ADMIN = {
     "move_to_bottom": "queued",
     "set_priority": "queued",
     "reschedule": "queued",
+    "reassign": "scheduled",
 }
 WORKFLOWS_OF_ADMIN = {"resume": "held_back", "resume_all": "held_back", "retry": "broken", "retry_all": "broken"}
 DATA_OF_ADMIN: dict[str, Any] = {
@@ -150,6 +153,7 @@ DATA_OF_ADMIN: dict[str, Any] = {
     "approve_all": {"confirmed": "yes", "note": "fine"},
     "reject_all": {"confirmed": "yes", "note": "not this"},
     "reschedule": {"confirmed": "yes", "minutes": "5"},
+    "reassign": {"confirmed": "yes", "worker": ""},
     "pause_because": {"confirmed": "yes", "reason": "lunch", "until": ""},
     "purge_all": {"confirmed": "yes"},
 }

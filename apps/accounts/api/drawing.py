@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management import call_command
 from drf_spectacular.generators import SchemaGenerator
 
-from apps.accounts.api.rules import RULES, Least, Rule
+from apps.accounts.api.rules import RULES, SOCKETS, Least, Rule
 from apps.accounts.models import Role
 from apps.accounts.selectors.callers import COVERS
 
@@ -40,6 +40,7 @@ def roles() -> str:
         for method, rule in methods.items():
             path = paths.get(f"{route}-{method.lower()}", f"{BASE}/{route.replace('-', '/')}").removeprefix(BASE)
             lines.append(_role_row(f"`{method} {path}`", rule, everybody))
+    lines += [_role_row(f"socket `{route}`", rule, everybody) for route, rule in SOCKETS.items()]
     lines += ["\n## Scopes\n", "| scope | covers |", "|---|---|"]
     lines += [
         f"| `{scope}` | {', '.join(f'`{one}`' for one in sorted(covered))} |" for scope, covered in COVERS.items()

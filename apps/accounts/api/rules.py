@@ -131,6 +131,10 @@ RULES: dict[str, dict[str, Rule]] = {
 }
 
 
+# Sockets, by the name of the route.
+SOCKETS: dict[str, Rule] = {"project-events-stream": VIEW}
+
+
 def rule_of(route: str, method: str) -> Rule | None:
     """The rule of an endpoint; HEAD is GET without a body."""
     return RULES.get(route, {}).get("GET" if method == "HEAD" else method)

@@ -1,0 +1,135 @@
+"""Nothing that a caller sends leads to another tenant's rows: ids in bodies, cursors, keys, filters, orders; one kind a test."""
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Idempotency, Role
+from apps.accounts.selectors.callers import SCOPES
+from apps.jobs.models import Job
+from tests import acts
+from tests.api.caller import Api, pointers, problem, someone, token_of
+from tests.api.world import NOWHERE, World, build
+from tests.factories import MembershipFactory, OrganizationFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(organization, results) -> World:
+    return build(organization, results)
+
+
+@pytest.fixture
+def other(results) -> World:
+    return build(OrganizationFactory.create(), results)
+
+
+@pytest.fixture
+def strong(organization) -> Api:
+    """A token that may everything in its organization."""
+    return token_of(MembershipFactory.create(organization=organization, role=Role.OWNER), *SCOPES)[0]
+
+
+def filled(value: Any, own: World, other: World) -> Any:
+    if isinstance(value, dict):
+        return {key: filled(inner, own, other) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, own, other) for inner in value]
+    return value.format(own=own, other=other) if isinstance(value, str) else value
+
+
+# Every id that a body can name: where it is sent, with what, and the pointer of the refusal.
+IDS: list[tuple[str, str, dict[str, Any], str]] = [
+    ("POST", "orgs/{own.org}/tokens", {"name": "x", "scopes": ["read"], "project": "{other.project}"}, "#/project"),
+    ("PATCH", "queues/{own.queue}", {"retry_policy": "{other.policy}"}, "#/retry_policy"),
+    ("POST", "projects/{own.project}/queues", {"name": "x", "retry_policy": "{other.policy}"}, "#/retry_policy"),
+    ("POST", "queues/{own.queue}/jobs", {"type": "x", "retry_policy": "{other.policy}"}, "#/retry_policy"),
+    ("POST", "queues/{own.queue}/jobs", {"type": "x", "depends_on": ["{other.queued}"]}, "#/depends_on"),
+    ("POST", "queues/{own.queue}/jobs", {"type": "x", "workflow": "{other.workflow}"}, "#/workflow"),
+    ("PATCH", "jobs/{own.scheduled}", {"depends_on": ["{other.queued}"]}, "#/depends_on"),
+    ("POST", "reservations", {"workflow": "{other.workflow}"}, "#/workflow"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "pointer"), IDS)
+def test_ids_in_bodies(method, path, body, pointer, world, other, strong, organization):
+    for api in (strong, someone(organization, Role.OWNER)):
+        said = []
+        for place in (other, NOWHERE):
+            refused = api.send(method, path.format(own=world), filled(body, world, place))
+            if refused.status_code == 404:
+                said.append(problem(refused, 404)["code"])
+            else:
+                [found] = pointers(refused)
+                assert found.startswith(pointer)
+                said.append(found)
+        assert said[0] == said[1], "what is foreign must look as if it were not there"
+
+
+def test_a_filter_names_only_what_is_ones_own(world, other, strong):
+    for query in ("project={o.project}", "queue={o.queue}"):
+        for path in ("jobs", "dlq", "workers"):
+            problem(strong.get(f"{path}?{query.format(o=other)}"), 404, "not_found")
+    for query in ("workflow={o.workflow}", "batch={o.batch}"):
+        found = strong.get(f"jobs?project={world.project}&{query.format(o=other)}")
+        assert found.json()["results"] == []
+    trail = strong.get(f"orgs/{world.org}/audit?target={other.queue}")
+    assert trail.json()["results"] == []
+
+
+@pytest.mark.parametrize("path", ["jobs?project={w.project}", "projects/{w.project}/queues", "orgs/{w.org}/audit"])
+def test_a_cursor_opens_only_the_list_it_was_made_for(path, world, other, organization):
+    theirs = someone(type(organization).objects.get(pk=other.org), Role.OWNER)
+    address = f"{path}{'&' if '?' in path else '?'}limit=1"
+    for one in (other, world):
+        acts.enqueue(_queue(one))
+        someone(organization, Role.OWNER).patch(f"queues/{world.queue}", {"timeout_ms": 7000 + len(str(one))})
+        theirs.patch(f"queues/{other.queue}", {"timeout_ms": 8000})
+        theirs.patch(f"queues/{other.queue}", {"timeout_ms": 8001})
+    page = theirs.get(address.format(w=other)).json()
+    cursor = page["next"].partition("cursor=")[2].partition("&")[0]
+    mine = someone(organization, Role.OWNER)
+    assert pointers(mine.get(f"{address.format(w=world)}&cursor={cursor}")) == ["?cursor"]
+
+
+def test_an_idempotency_key_of_one_tenant_is_free_for_another(world, other, organization):
+    mine, theirs = (someone(type(organization).objects.get(pk=one.org), Role.OWNER) for one in (world, other))
+    first = theirs.post(f"queues/{other.queue}/jobs", {"type": "x", "payload": "secret"}, key="k")
+    second = mine.post(f"queues/{world.queue}/jobs", {"type": "x", "payload": "secret"}, key="k")
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json()["id"] != second.json()["id"]
+    assert Idempotency.objects.filter(key="k").count() == 2
+    problem(mine.post(f"queues/{other.queue}/jobs", {"type": "x", "payload": "secret"}, key="k"), 404)
+
+
+def test_a_unique_key_of_one_tenant_is_free_for_another(world, other, organization):
+    ask = {"type": "x", "unique_key": "only-one"}
+    made = [
+        someone(type(organization).objects.get(pk=one.org), Role.OWNER).post(f"queues/{one.queue}/jobs", ask)
+        for one in (world, other)
+    ]
+    assert [one.status_code for one in made] == [201, 201]
+    assert Job.objects.filter(unique_key="only-one").count() == 2
+
+
+def test_names_of_one_tenant_are_free_for_another(world, other, organization):
+    for one in (world, other):
+        api = someone(type(organization).objects.get(pk=one.org), Role.OWNER)
+        assert api.post(f"projects/{one.project}/queues", {"name": "same"}).status_code == 201
+        assert api.post(f"projects/{one.project}/retry-policies", {"name": "same"}).status_code == 201
+        assert api.post(f"orgs/{one.org}/projects", {"name": "Same", "slug": "same"}).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "query", ["order=name", "ordering=-id", "sort=payload", "fields=payload", "order_by=queue__project"]
+)
+def test_there_is_no_order_or_field_to_ask_for(query, world, strong):
+    for path in (f"jobs?project={world.project}", "orgs?limit=1"):
+        problem(strong.get(f"{path}&{query}"), 400, "unknown_field")
+
+
+def _queue(world: World) -> Any:
+    from apps.queues.models import Queue
+
+    return Queue.objects.get(pk=world.queue)

@@ -15,7 +15,7 @@ urlpatterns = [
     recovery.Confirm.at("auth/password/reset/confirm"),
     recovery.Verify.at("auth/verify"),
     sessions.Sessions.at("auth/sessions"),
-    sessions.OneSession.at("auth/sessions/<uuid:session>"),
+    sessions.OneSession.at("auth/sessions/<uuid:login>"),
     organizations.Organizations.at("orgs"),
     organizations.Members.at("orgs/<uuid:org>/members"),
     organizations.OneMember.at("orgs/<uuid:org>/members/<uuid:user>"),

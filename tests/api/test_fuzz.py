@@ -66,7 +66,7 @@ def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, 
         "session": world.session,
         "user": world.user,
         "token": world.token,
-        "session": world.login,
+        "login": world.login,
         "name": FILE,
         "type": "noop",
     }

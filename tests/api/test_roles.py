@@ -20,7 +20,6 @@ from tests.factories import MembershipFactory, OrganizationFactory, UserFactory
 EVERY = [(route, method) for route, methods in RULES.items() for method in methods]
 OF_A_ROLE = [one for one in EVERY if isinstance(RULES[one[0]][one[1]].least, Role)]
 STAFFS = ("sysinfo", "GET")
-LOGINS_ONLY = {"auth-logout", "auth-password"}  # no API token may, whatever its scope
 LOGINS_ONLY = {"auth-logout", "auth-password", "auth-sessions", "auth-session"}  # no API token may, whatever its scope
 pytestmark = pytest.mark.django_db
 

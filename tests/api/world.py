@@ -89,10 +89,8 @@ def build(organization: Organization, results: Path) -> World:
         schedule=make_schedule(queue, payload=SECRET).pk,
         batch=services.submit_batch(queue=queue, jobs=[{"type": "noop"}] * 2).batch.pk,
         **_workflows(queue),
-        user=MembershipFactory.create(organization=organization, role=Role.VIEWER).user.pk,
         session=_remote(organization, queue).pk,
         worker=_worker(organization, queue),
-        token=ApiTokenFactory.create(organization=organization).pk,
         **_people(organization),
     )
 

@@ -87,9 +87,6 @@ def steer(queue: Any) -> None:
     enqueue([NewJob(queue_id=queue.pk, type="ping", concurrency_key=f"key-{number % 7}") for number in range(70)])
     walked = admit_due(queue_id=START[0], key=START[1], limit=5)
     assert admit(keys=[(one.queue_id, one.key) for one in walked])
-    _trip(queue)
-    _tick(queue)
-    _flow(queue)
     for act in (_trip, _tick, _flow, _vanish):
         act(queue)
 

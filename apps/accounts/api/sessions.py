@@ -50,8 +50,8 @@ class OneSession(Endpoint):
     route = "auth-session"
 
     @tells("End a log-in", status=204)
-    def delete(self, request: Request, session: UUID) -> Response:
+    def delete(self, request: Request, login: UUID) -> Response:
         """At once; also the one that asks."""
         refuse_api_tokens(self)
-        sessions.end(user=self.caller.user, key=session, actor=self.actor)
+        sessions.end(user=self.caller.user, key=login, actor=self.actor)
         return Response(status=204)

@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.utils.timezone import now
+
 from apps.accounts.models import User
 from apps.audit.record import SYSTEM
 from apps.jobs import services
 from apps.queues import services as queues
 from apps.queues.models import Queue
+from apps.workers.models import Worker
 from tests.api.world import World
 from tests.factories import PASSWORD
 
@@ -32,11 +35,16 @@ def open_breaker(world: World) -> None:
     queues.open_breaker(queue=queue_of(world), actor=SYSTEM)
 
 
+def drain_workers(world: World) -> None:
+    Worker.objects.update(drained_at=now())
+
+
 # What must be done before a change changes anything: by route, name of a page, or action of the admin.
 FIRST: dict[str, Callable[[World], None]] = {
     "queue-resume": pause_queue,
     "project-type-resume": pause_type,
     "schedule-resume": pause_schedule,
+    "worker-resume": drain_workers,
 }
 # Bodies that do something where those of tests/api/world.py only ask.
 BODIES: dict[tuple[str, str], Callable[[User], tuple[dict[str, str], int]]] = {
@@ -49,6 +57,7 @@ BODIES: dict[tuple[str, str], Callable[[User], tuple[dict[str, str], int]]] = {
 BY_MAIL = "nothing changes until the key comes back"
 KEYS = "recorded as user.password and user.verify: tests/accounts/test_recovery.py, for it takes a key from a mail"
 SUBMITS = "submitting is no privilege: the job remembers who did, and the event log that it came"
+WORKS = "a worker at work: the session and the ledger say who, and when"
 UNRECORDED: dict[tuple[str, str], str] = {
     ("auth-password-reset", "POST"): BY_MAIL,
     ("auth-password-reset-confirm", "POST"): KEYS,
@@ -56,6 +65,11 @@ UNRECORDED: dict[tuple[str, str], str] = {
     ("queue-jobs", "POST"): SUBMITS,
     ("queue-jobs-batch", "POST"): SUBMITS,
     ("project-workflows", "POST"): SUBMITS,
+    ("worker-sessions", "POST"): WORKS,
+    ("worker-session", "DELETE"): WORKS,
+    ("worker-session-claim", "POST"): WORKS,
+    ("worker-session-heartbeat", "POST"): WORKS,
+    ("worker-session-report", "POST"): WORKS,
 }
 
 # Commands, by what they do to what the audit is about.

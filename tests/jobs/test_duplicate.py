@@ -66,7 +66,7 @@ def test_it_is_nobodys_child_and_has_no_key_batch_or_history(queue, session):
     copy = duplicate(placed.jobs[0].job_id)
     assert not Dependency.objects.filter(child_id=copy).exists()
     job = look(copy)
-    assert (job.state, job.unique_key, job.batch_id, job.pending, job.request_id) == ("queued", None, None, 0, None)
+    assert (job.state, job.unique_key, job.batch_id, job.pending) == ("queued", None, None, 0)
     assert job.run_at == job.created_at
 
 

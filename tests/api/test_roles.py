@@ -21,6 +21,7 @@ EVERY = [(route, method) for route, methods in RULES.items() for method in metho
 OF_A_ROLE = [one for one in EVERY if isinstance(RULES[one[0]][one[1]].least, Role)]
 STAFFS = ("sysinfo", "GET")
 LOGINS_ONLY = {"auth-logout", "auth-password", "auth-sessions", "auth-session"}  # no API token may, whatever its scope
+SOME = 12
 pytestmark = pytest.mark.django_db
 
 
@@ -68,6 +69,12 @@ def routes() -> Iterator[tuple[str, str]]:
                 yield str(pattern.name), method.upper()
 
 
+def several(which: list[tuple[str, str]]) -> pytest.MarkDecorator:
+    """Some endpoints in each test, for a world takes longer to make than to ask."""
+    parts = [which[start : start + SOME] for start in range(0, len(which), SOME)]
+    return pytest.mark.parametrize("some", parts, ids=["-".join(part[0]) for part in parts])
+
+
 def test_every_route_has_a_rule_and_an_ask():
     assert sorted(routes()) == sorted(EVERY) == sorted(ASKS)
 
@@ -77,31 +84,37 @@ def test_every_endpoint_is_one_of_ours():
     assert names == set(RULES) - {"schema", "schema-swagger", "schema-redoc"}
 
 
-@pytest.mark.parametrize(("route", "method"), EVERY)
-def test_nobody_gets_in_but_at_open_doors(route, method, world):
-    rule, ask = RULES[route][method], ASKS[route, method]
-    answer = call(Api(), method, ask, world)
-    assert answer.status_code == (ask.status if rule.least == Least.OPEN else 401)
-    if answer.status_code == 401:
-        problem(answer, 401, "not_authenticated")
-        assert answer["WWW-Authenticate"].startswith("Bearer")
+@several(EVERY)
+def test_nobody_gets_in_but_at_open_doors(some, world, subtests):
+    for route, method in some:
+        with subtests.test(route=route, method=method):
+            rule, ask = RULES[route][method], ASKS[route, method]
+            answer = call(Api(), method, ask, world)
+            assert answer.status_code == (ask.status if rule.least == Least.OPEN else 401)
+            if answer.status_code == 401:
+                problem(answer, 401, "not_authenticated")
+                assert answer["WWW-Authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize(("route", "method"), OF_A_ROLE)
-def test_each_role_may_what_the_table_says(route, method, world, organization):
-    rule, ask = RULES[route][method], ASKS[route, method]
-    for role in Role:
-        answer = call(someone(organization, role), method, ask, world)
-        assert isinstance(rule.least, Role)
-        if role.level >= rule.least.level:
-            assert answer.status_code == ask.status, (role, answer.content)
-        else:
-            problem(answer, 403, "forbidden")
+@several(OF_A_ROLE)
+def test_each_role_may_what_the_table_says(some, world, organization, subtests):
+    for route, method in some:
+        with subtests.test(route=route, method=method):
+            rule, ask = RULES[route][method], ASKS[route, method]
+            for role in Role:
+                answer = call(someone(organization, role), method, ask, world)
+                assert isinstance(rule.least, Role)
+                if role.level >= rule.least.level:
+                    assert answer.status_code == ask.status, (role, answer.content)
+                else:
+                    problem(answer, 403, "forbidden")
 
 
-@pytest.mark.parametrize(("route", "method"), [one for one in EVERY if one not in OF_A_ROLE + [STAFFS]])
-def test_what_needs_no_role_is_for_strangers_too(route, method, world):
-    assert call(stranger(), method, ASKS[route, method], world).status_code == ASKS[route, method].status
+@several([one for one in EVERY if one not in OF_A_ROLE + [STAFFS]])
+def test_what_needs_no_role_is_for_strangers_too(some, world, subtests):
+    for route, method in some:
+        with subtests.test(route=route, method=method):
+            assert call(stranger(), method, ASKS[route, method], world).status_code == ASKS[route, method].status
 
 
 def test_what_is_for_staff_is_for_nobody_else(organization):
@@ -112,31 +125,36 @@ def test_what_is_for_staff_is_for_nobody_else(organization):
     assert sample["memory"]["total"] > sample["memory"]["rss"] > 0
 
 
-@pytest.mark.parametrize(("route", "method"), OF_A_ROLE)
-def test_what_is_foreign_or_absent_is_not_there(route, method, world, foreign, organization):
-    owner = MembershipFactory.create(organization=organization, role=Role.OWNER)
-    strong, _ = token_of(owner, *SCOPES)
-    for api in (someone(organization, Role.OWNER), strong):
-        answers = [
-            problem(call(api, method, ASKS[route, method], place), 404, "not_found") for place in (foreign, NOWHERE)
-        ]
-        for answer in answers:
-            del answer["request_id"]
-        assert answers[0] == answers[1]
-    problem(call(stranger(), method, ASKS[route, method], world), 404, "not_found")
+@several(OF_A_ROLE)
+def test_what_is_foreign_or_absent_is_not_there(some, world, foreign, organization, subtests):
+    for route, method in some:
+        with subtests.test(route=route, method=method):
+            owner = MembershipFactory.create(organization=organization, role=Role.OWNER)
+            strong, _ = token_of(owner, *SCOPES)
+            for api in (someone(organization, Role.OWNER), strong):
+                answers = [
+                    problem(call(api, method, ASKS[route, method], place), 404, "not_found")
+                    for place in (foreign, NOWHERE)
+                ]
+                for answer in answers:
+                    del answer["request_id"]
+                assert answers[0] == answers[1]
+            problem(call(stranger(), method, ASKS[route, method], world), 404, "not_found")
 
 
-@pytest.mark.parametrize(("route", "method"), EVERY)
-def test_each_scope_opens_what_it_covers(route, method, world, organization):
-    rule, ask = RULES[route][method], ASKS[route, method]
-    owner = MembershipFactory.create(organization=organization, role=Role.OWNER)
-    for scope in SCOPES:
-        api, _ = token_of(owner, scope)
-        answer = call(api, method, ask, world)
-        if _opens(scope, route, method, rule):
-            assert answer.status_code == ask.status, (scope, answer.content)
-        else:
-            problem(answer, 403, "forbidden")
+@several(EVERY)
+def test_each_scope_opens_what_it_covers(some, world, organization, subtests):
+    for route, method in some:
+        with subtests.test(route=route, method=method):
+            rule, ask = RULES[route][method], ASKS[route, method]
+            owner = MembershipFactory.create(organization=organization, role=Role.OWNER)
+            for scope in SCOPES:
+                api, _ = token_of(owner, scope)
+                answer = call(api, method, ask, world)
+                if _opens(scope, route, method, rule):
+                    assert answer.status_code == ask.status, (scope, answer.content)
+                else:
+                    problem(answer, 403, "forbidden")
 
 
 def _opens(scope: str, route: str, method: str, rule: Rule) -> bool:

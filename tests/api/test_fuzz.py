@@ -67,6 +67,7 @@ def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, 
         "user": world.user,
         "token": world.token,
         "login": world.login,
+        "worker": world.worker,
         "name": FILE,
         "type": "noop",
     }

@@ -15,6 +15,7 @@ MAY_SCAN = {
     "jobs/engine/rollup_due.sql": "a table of one row",
     "jobs/engine/rollup.sql": "of the ledger the newest minutes, which may be all there is of a day, as tested below",
     "jobs/engine/vanish_ticks.sql": "of a deleted queue; over schedules, and of their ticks those that go",
+    "jobs/engine/vanish_batches.sql": "of a deleted queue; over batches, of which there are few",
     "jobs/engine/vanish_workflows.sql": "of a deleted project; over workflows, batches and what was published",
     "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
     "jobs/engine/line.sql": "read by people; over workflows alone, as tested below",

@@ -263,11 +263,12 @@ class Worker:
     def _run(self, job: Job) -> None:
         try:
             end = {"outcome": "success", "result": self.handlers[job.type](job), "next_jobs": job.next_jobs}
+            json.dumps(end)  # what cannot be written is the handler's error, not the reporter's
         except Snooze as error:
             end = {"outcome": "snoozed", "delay_ms": round((error.after or 0) * 1000)}
         except NeedsApproval as error:
-            end = {"outcome": "needs_approval", "result": error.result}
-        except Exception as error:  # noqa: BLE001 — whatever a handler raises is the job's error
+            end = {"outcome": "needs_approval", "result": _writable(error.result)}
+        except BaseException as error:  # noqa: BLE001 — whatever a handler raises, SystemExit too, is the job's error
             end = _error(error)
         if time.monotonic() > job.ends_at:
             end = {
@@ -399,20 +400,23 @@ class Worker:
         pause = FIRST_PAUSE
         while not self.over:
             try:
-                return call(*args)
+                call(*args)
+                if pause > FIRST_PAUSE:
+                    log.info("the server answers again")
+                return
             except Refused as error:
                 if error.status in (401, 403) or call == self._begin:
                     self._fail(error)
                 else:
                     log.error("%s", error)
-                return None
+                return
             except Away as error:
                 log.warning("server does not answer: %s", error)
                 time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311
                 pause = min(pause * 2, longest)
                 if self.stopping and call == self._claim:
-                    return None
-        return None
+                    return
+        return
 
     def _leave(self) -> None:
         end = time.monotonic() + self.grace
@@ -428,13 +432,27 @@ class Worker:
             log.warning("left without a goodbye; the lease will run out: %s", error)
 
 
-def _error(error: Exception) -> dict[str, Any]:
+def _writable(value: Any) -> Any:
+    """A result as JSON can have it; of one that it cannot have, what it looks like."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return repr(value)
+    return value
+
+
+def _storable(text: str) -> str:
+    """Without what the server cannot keep: NUL, and halves of characters."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _error(error: BaseException) -> dict[str, Any]:
     outcome = "permanent_error" if isinstance(error, Discard) else "retryable_error"
     told: dict[str, Any] = {
         "outcome": outcome,
         "error_class": type(error).__name__,
-        "error_message": str(error),
-        "traceback": "".join(traceback.format_exception(type(error), error, error.__traceback__)),
+        "error_message": _storable(str(error)),
+        "traceback": _storable("".join(traceback.format_exception(type(error), error, error.__traceback__))),
     }
     if isinstance(error, Retry) and error.after is not None:
         told["delay_ms"] = round(error.after * 1000)

@@ -9,6 +9,7 @@ set -u
 name=$1 type=$2; shift 2
 api=$FENCEPOST_URL/api/v1/worker/sessions
 session='' stopping=''
+unkept='{"outcome": "permanent_error", "error_class": "ReportRefused"}'
 trap 'stopping=1' TERM INT
 
 call() { # METHOD PATH [BODY]: prints the answer; fails when there is none, or it is a refusal
@@ -26,7 +27,7 @@ begin() {
 beat() { # PAIR PID: until it is killed; ends the command of a job that is cancelled or lost
     while sleep 8; do
         told=$(call POST "$session/heartbeat" "{\"held\": [$1]}") || continue
-        if jq -e '(.cancel + .lost) | length > 0' <<<"$told" >/dev/null; then kill "$2" 2>/dev/null; fi
+        if jq -e '(.cancel + .lost) | length > 0' <<<"$told" >/dev/null; then : >"$3.stopped"; kill "$2" 2>/dev/null; fi
     done
 }
 
@@ -34,17 +35,27 @@ run() { # JOB COMMAND…: runs the command and says how it ended, until somebody
     pair=$(jq -c '{job, fence}' <<<"$1")
     out=$(mktemp)
     "${@:2}" <<<"$1" >"$out" & pid=$!
-    beat "$pair" "$pid" & beater=$!
+    beat "$pair" "$pid" "$out" & beater=$!
     while :; do wait "$pid"; status=$?; kill -0 "$pid" 2>/dev/null || break; done
-    kill "$beater" 2>/dev/null
+    if [ -e "$out.stopped" ]; then status=stopped; fi
     case $status in
-        0) end=$(jq -c '{outcome: "success", result: .}' "$out" 2>/dev/null) || end='{"outcome": "success"}' ;;
+        0) end=$(jq -sc 'if length > 1 then error("more than one") else {outcome: "success", result: .[0]} end' "$out" 2>/dev/null) ||
+            end='{"outcome": "permanent_error", "error_class": "NotJson", "error_message": "What it printed is not one JSON value."}' ;;
+        stopped) end='{"outcome": "cancelled"}' ;;
         75) end='{"outcome": "retryable_error", "error_class": "TemporaryFailure"}' ;;
         *) end="{\"outcome\": \"permanent_error\", \"error_class\": \"ExitStatus$status\"}" ;;
     esac
-    rm -f "$out"
-    until call POST "$session/report" "{\"results\": [$(jq -c --argjson e "${end:-null}" '. + ($e // {outcome: "success"})' <<<"$pair")]}" >/dev/null
-    do sleep 2; done
+    rm -f "$out" "$out.stopped"
+    until answer=$(call POST "$session/report" "{\"results\": [$(jq -c --argjson e "$end" '. + $e' <<<"$pair")]}"); do
+        if jq -e '.status < 500 and .status != 429' <<<"$answer" >/dev/null 2>&1; then
+            echo "report refused: $answer" >&2
+            jq -e '.status == 400 or .status == 413' <<<"$answer" >/dev/null && [ "$end" != "$unkept" ] || break
+            end=$unkept  # what it printed cannot be kept: that much can be said
+        else
+            sleep 2
+        fi
+    done
+    kill "$beater" 2>/dev/null
 }
 
 begin

@@ -89,3 +89,9 @@ def test_a_500_outside_of_any_endpoint_is_a_problem_without_details():
         response = problems.server_error(RequestFactory().get("/api/v1/x"))
     assert json.loads(response.content)["code"] == "internal_error"  # type: ignore[attr-defined]
     assert b"secret" not in response.content  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "DELETE"])
+def test_where_nothing_stands_a_program_is_told_so(api, queue, method):
+    for path in ("nope", f"queues/{queue.pk}/jobs/", "jobs/xx/cancel"):
+        problem(api.send(method, path, {}), 404, "not_found")

@@ -8,7 +8,8 @@ from apps.accounts.models import Role
 from apps.jobs.models import Job, Workflow
 from apps.jobs.selectors import workflows as reads
 from tests.acts import finish, take_one
-from tests.api.caller import BASE, pointers, problem, someone
+from tests.api.caller import BASE, pointers, problem, someone, token_of
+from tests.factories import MembershipFactory
 from tests.jobs.workflows import DIAMOND, begin, jobs_of, step, work
 
 pytestmark = pytest.mark.django_db
@@ -185,3 +186,11 @@ def test_a_job_joins_by_its_field(api, queue, jobs):
 def test_jobs_of_ids_in_another_project_are_refused(api, queue):
     body = {"jobs": jobs_of(queue, {"a": []})}
     problem(api.post(f"projects/{queue.pk}/workflows", body), 404)
+
+
+@pytest.mark.parametrize("scope", ["submit", "operate"])
+def test_a_token_that_may_not_reserve_makes_none_of_a_worker_of_its_own(organization, place, queue, scope):
+    api, _ = token_of(MembershipFactory.create(organization=organization, role=Role.OWNER), scope)
+    problem(api.post(place, {**NEW, "dedicated": True}), 403, "forbidden")
+    problem(someone(organization, Role.MEMBER).post(place, {**NEW, "dedicated": True}), 403, "forbidden")
+    assert not Workflow.objects.exists()

@@ -57,4 +57,14 @@ def huge(job: Job) -> str:
     return "x" * 1_000_000
 
 
+@worker.handler("odd")
+def odd(job: Job) -> object:
+    """Answers or raises what nobody can keep."""
+    if job.payload == "exit":
+        raise SystemExit(0)
+    if job.payload == "text":
+        raise ValueError("boom \x00 and \ud800")
+    return {1, 2}
+
+
 worker.run()

@@ -74,6 +74,18 @@ def test_it_does_what_handlers_do(program, queue):
     assert Session.objects.get().ended_at is not None
 
 
+@pytest.mark.parametrize(("kind", "error"), [("set", "TypeError"), ("exit", "SystemExit"), ("text", "ValueError")])
+def test_what_cannot_be_kept_is_an_error_of_its_job_and_of_nobody_else(program, queue, kind, error):
+    program()
+    job_id = submit(queue, "odd", payload=kind, max_attempts=1)
+    final(job_id)
+    [attempt] = Attempt.objects.filter(job_id=job_id)
+    assert (attempt.outcome, attempt.error_class) == ("retryable_error", error)
+    after = submit(queue)
+    final(after)
+    assert outcomes(after) == ["success"]
+
+
 def test_one_that_is_killed_loses_its_job_to_another_within_its_lease(program, scheduler, queue):
     one = program("killed")
     job_id = submit(queue, "pause", payload={"seconds": 60})

@@ -20,6 +20,7 @@ from apps.jobs.states import FINAL, JobState
 
 SAMPLES, FILM = 48, "clip.mp4"
 SLOTS = 4
+GRACE = "10"  # seconds that what runs has to end in when the demo is ended; less than children.PATIENCE
 UP_WITHIN = 60.0  # seconds
 
 type Counted = dict[str, float]
@@ -80,7 +81,7 @@ def _own(folder: Path) -> str:
 
 
 def _start_worker(started: Children, cast: Cast, *, name: str) -> None:
-    flags = ("--queue", cast.path, "--name", name, "--concurrency", str(SLOTS))
+    flags = ("--queue", cast.path, "--name", name, "--concurrency", str(SLOTS), "--grace", GRACE)
     started.start("worker", "manage.py", "runworker", *flags)
 
 

@@ -60,8 +60,8 @@ class Workflows(Endpoint):
         home = self.reach(reach.projects(self.caller), pk=project)
         jobs = jobs_of(self.sent, besides=("name", "priority", "labels", "affinity", "required_worker", "dedicated"))
         fields = {name: value for name, value in self.sent.items() if name != "jobs" and value is not None}
-        if fields.get("dedicated") and self.role.level < Role.ADMIN.level:
-            raise Forbidden("To reserve a worker one must be an admin.")
+        if fields.get("dedicated") and (self.role.level < Role.ADMIN.level or not self.caller.covers("admin")):
+            raise Forbidden("To reserve a worker takes an admin, and of a token the scope admin.")
         fields |= {"submitted_by": self.caller.submitter_id, "actor": self.actor}
 
         def make() -> Made:

@@ -137,7 +137,7 @@ def answer(rows: list[tuple[Any, ...]]) -> Claimed:
     ends: dict[UUID, int] = {}
     for _, _, _, rank, *values in rows:
         if rank is not None:
-            jobs.append(job := Claim(*values))
+            jobs.append(job := Claim._make(values))
             ends[job.queue_id] = max(rank, ends.get(job.queue_id, rank))
     return Claimed(jobs=jobs, candidates=rows[0][0], walked=rows[0][1], ends=ends, gated=rows[0][2])
 

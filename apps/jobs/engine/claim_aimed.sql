@@ -162,7 +162,11 @@ claimed AS (
     RETURNING
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
         job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.concurrency_key, job.rank, job.started_at,
-        granted.project_id
+        granted.project_id,
+        CASE
+            WHEN job.approval IS NOT NULL
+                THEN jsonb_build_object('note', job.approval -> 'note', 'result', job.result)::text
+        END AS approved
 ),
 
 told AS (
@@ -179,7 +183,8 @@ SELECT
     claimed.rank, claimed.id, claimed.queue_id, claimed.type, claimed.payload::text, claimed.attempt,
     claimed.max_attempts, claimed.fence, claimed.generation, claimed.deadline_at,
     extract(EPOCH FROM claimed.deadline_at - clock_timestamp())::float8, claimed.workflow_id, claimed.request_id,
-    claimed.losses, claimed.releases, claimed.concurrency_key
+    claimed.losses, claimed.releases, claimed.concurrency_key,
+    claimed.approved
 -- Whoever has no room is not told of candidates: it would try again at once, and again.
 FROM (SELECT count(*) AS candidates FROM heads WHERE (SELECT holder.room FROM holder) > 0) AS seen
 LEFT JOIN claimed ON TRUE

@@ -201,3 +201,10 @@ def test_a_workflow_with_a_step_there_is_still_shown(queue, project, admin):
     turn()
     shown = admin.get(f"workflows/{Workflow.objects.get().pk}")
     assert shown.status_code == 200, shown.content
+
+
+def test_a_batch_of_it_is_gone_for_callers_too(queue, admin):
+    made = admin.post(f"queues/{queue.pk}/jobs/batch", {"jobs": [{"type": "ping"}] * 2}).json()
+    assert admin.get(f"batches/{made['batch']}").status_code == 200
+    admin.delete(f"queues/{queue.pk}?cancel=true")
+    assert admin.get(f"batches/{made['batch']}").status_code == 404

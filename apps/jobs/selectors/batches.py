@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
 from apps.accounts.selectors import Caller, reachable
@@ -30,7 +30,8 @@ class BatchProgress:
 
 def reachable_batches(caller: Caller) -> QuerySet[Batch]:
     """The batches a caller may see, each with its project and queue."""
-    rows = Batch.objects.select_related("project", "queue")
+    there = Q(queue=None) | Q(queue__deleted_at=None)
+    rows = Batch.objects.filter(there).select_related("project", "queue")
     return reachable(rows, caller, project="project", organization="project__organization")
 
 

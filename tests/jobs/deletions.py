@@ -57,6 +57,7 @@ def carry_out() -> None:
     until = time.monotonic() + PATIENCE
     while services.carry_out():
         assert time.monotonic() < until, "It never ends."
+        run("SELECT pg_stat_clear_snapshot()")  # inside one transaction the sessions are looked at once
 
 
 def turn(times: int = 3) -> None:

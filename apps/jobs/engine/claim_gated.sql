@@ -122,15 +122,30 @@ heads AS MATERIALIZED (
     LIMIT %(reach)s
 ),
 
+-- SKIP LOCKED alone would now and then wait: for the report of a job that another shard's claimer has taken since our
+-- snapshot, while that report waits for our shard. So whoever has a job in hand says so first; one shard needs no word.
+-- What is said is said of hardly more jobs than are wanted, or others would find none: after the sort, one row at a time;
+-- and of one more, for the first may be one that somebody has just let go of.
+in_hand AS MATERIALIZED (
+    SELECT one.place, one.id, one.rank, one.target, one.timeout_ms
+    FROM (
+        SELECT
+            heads.place, heads.id, heads.rank, heads.target, heads.timeout_ms,
+            NOT (SELECT line.sharded FROM line)
+            OR pg_try_advisory_xact_lock(hashtext('fencepost job'), hashtext(heads.id::text)) AS ours
+        FROM heads
+        ORDER BY heads.rank, heads.id
+    ) AS one
+    WHERE one.ours
+    LIMIT (SELECT CASE WHEN line.sharded THEN greatest(room.jobs, 0) + 1 ELSE %(reach)s::bigint END FROM line CROSS JOIN room)
+),
+
 taken AS MATERIALIZED (
-    SELECT job.ctid AS place, job.target, job.workflow_id, heads.timeout_ms
-    FROM heads
-    INNER JOIN jobs_job_live AS job ON heads.place = job.ctid
-    WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NOT DISTINCT FROM heads.target
-      -- SKIP LOCKED alone would now and then wait: for the report of a job that another shard's claimer has taken since our
-      -- snapshot, while that report waits for our shard. Whoever has a job in hand says so first; one shard needs no word.
-      AND (NOT (SELECT line.sharded FROM line) OR pg_try_advisory_xact_lock(hashtext('fencepost job'), hashtext(job.id::text)))
-    ORDER BY heads.rank, heads.id
+    SELECT job.ctid AS place, job.target, job.workflow_id, in_hand.timeout_ms
+    FROM in_hand
+    INNER JOIN jobs_job_live AS job ON in_hand.place = job.ctid
+    WHERE job.state = 'queued' AND NOT job.key_full AND job.target IS NOT DISTINCT FROM in_hand.target
+    ORDER BY in_hand.rank, in_hand.id
     LIMIT greatest((SELECT room.jobs FROM room), 0)
     FOR NO KEY UPDATE OF job SKIP LOCKED
 ),

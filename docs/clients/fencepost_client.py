@@ -1,4 +1,4 @@
-"""A Fencepost worker in one file, with nothing but Python's standard library (3.10 or newer).
+"""A Fencepost worker, with nothing but Python's standard library (3.10 or newer) and the two files beside this one.
 
     from fencepost_client import Discard, Worker
 
@@ -18,7 +18,6 @@ no longer ours: return then. TERM or Ctrl-C stops claiming and waits `grace` sec
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import random
@@ -26,11 +25,13 @@ import signal
 import socket
 import threading
 import time
-import traceback
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Any
+
+from fencepost_api import Api, Away, Refused
+from fencepost_job import Discard, Job, NeedsApproval, Retry, Snooze, outcome
+
+__all__ = ["Away", "Discard", "Job", "NeedsApproval", "Refused", "Retry", "Snooze", "Worker"]
 
 log = logging.getLogger("fencepost")
 
@@ -38,115 +39,6 @@ WAIT = 30  # seconds a claim is held open
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0  # between two tries of a server that is away
 BATCH = 100  # reports in a call
 FAILED, SUPERSEDED = 1, 3  # exit statuses; the latter: another process began under this name
-
-
-class Retry(Exception):
-    """Run it again after so many seconds."""
-
-    def __init__(self, after: float | None = None) -> None:
-        super().__init__(f"retry after {after} s")
-        self.after = after
-
-
-class Snooze(Retry):
-    """Not now: run it later, and count no attempt."""
-
-
-class Discard(Exception):
-    """It will never succeed."""
-
-
-class NeedsApproval(Exception):
-    """Let a person look at this result first; the job runs again when they approve, and finds `approved`."""
-
-    def __init__(self, result: Any = None) -> None:
-        super().__init__("a person is to look first")
-        self.result = result
-
-
-class Refused(Exception):
-    """The server understood and said no."""
-
-    def __init__(self, status: int, problem: dict[str, Any]) -> None:
-        super().__init__(f"{status} {problem.get('code', '')}: {problem.get('detail', '')}")
-        self.status, self.code, self.problem = status, str(problem.get("code", "")), problem
-
-
-class Away(Exception):
-    """No answer, or one that says to come again."""
-
-
-class Api:
-    """JSON over HTTP."""
-
-    def __init__(self, url: str, token: str) -> None:
-        self.base, self.token = url.rstrip("/") + "/api/v1/", token
-
-    def send(self, method: str, path: str, body: Any = None, *, seconds: float = 15) -> Any:
-        """The answer. Raises Refused, or Away when it is not known whether anything happened."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(self.base + path, data, headers, method=method)  # noqa: S310
-        try:
-            with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
-                text = answer.read()
-            return json.loads(text) if text else None
-        except urllib.error.HTTPError as error:
-            if error.code == 429 or error.code >= 500:
-                raise Away(f"{error.code}") from error
-            raise Refused(error.code, _json(error.read())) from error
-        except (OSError, ValueError) as error:  # urllib's and sockets' errors, and half an answer
-            raise Away(str(error)) from error
-
-
-def _json(raw: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(raw)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-class Job:
-    """One attempt."""
-
-    def __init__(self, claim: dict[str, Any], session: str) -> None:
-        self.claim, self.session = claim, session
-        self.id, self.fence = str(claim["job"]), str(claim["fence"])
-        self.type, self.payload, self.attempt = claim["type"], claim["payload"], int(claim["attempt"])
-        self.idempotency_key = str(claim["idempotency_key"])
-        self.approved: dict[str, Any] | None = claim.get("approved")  # note, and the result it asked with
-        self.ends_at = time.monotonic() + claim["limit_ms"] / 1000
-        self.stopped = ""  # cancelled or lost
-        self.told: dict[str, Any] | None = None
-        self.lines: list[dict[str, Any]] = []
-        self.numbered = 0
-        self.next_jobs: list[dict[str, Any]] = []
-
-    @property
-    def pair(self) -> dict[str, str]:
-        return {"job": self.id, "fence": self.fence}
-
-    @property
-    def cancelled(self) -> bool:
-        return bool(self.stopped) or time.monotonic() > self.ends_at
-
-    def progress(self, done: int, total: int | None = None, stage: str = "", note: str = "") -> None:
-        """Say how far it is; the next heartbeat carries it."""
-        self.told = {**self.pair, "done": done, "total": total, "stage": stage, "note": note}
-
-    def log(self, message: str, level: str = "info") -> None:
-        """Keep a line with the attempt."""
-        self.numbered += 1
-        self.lines.append({**self.pair, "line": self.numbered, "level": level, "message": message[:8192]})
-
-    def enqueue(self, type: str, payload: Any = None, **fields: Any) -> None:
-        """Make another job in the same queue, together with this one's success."""
-        self.next_jobs.append({"type": type, "payload": payload, **fields})
-
-    def take_lines(self) -> list[dict[str, Any]]:
-        lines, self.lines = self.lines, []
-        return lines
 
 
 class Worker:
@@ -180,8 +72,7 @@ class Worker:
         self.suspects: set[tuple[str, str]] = set()
         self.lock, self.beginning = threading.Condition(), threading.Lock()
         self.stopping = self.over = False
-        self.status = 0  # to exit with
-        self.drain = False  # an operator's wish
+        self.status, self.drain = 0, False  # to exit with; an operator's wish
         self.beat_at = time.monotonic()  # when the lease was last known to hold
         self.claims = 0  # begun and not yet answered
 
@@ -199,11 +90,8 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.stop())
         self._patiently(self._begin)
-        threads = [
-            threading.Thread(target=part, daemon=True) for part in (self._claiming, self._beating, self._reporting)
-        ]
-        for thread in threads:
-            thread.start()
+        for part in (self._claiming, self._beating, self._reporting):
+            threading.Thread(target=part, daemon=True).start()
         while not self.stopping:
             time.sleep(0.1)
         self._leave()
@@ -225,8 +113,7 @@ class Worker:
         with self.lock:
             for job in self.held.values():
                 job.stopped = job.stopped or "lost"
-            self.held.clear()
-            self.suspects.clear()
+            self.held, self.suspects = {}, set()
             self.session, self.beat_every, self.beat_at = told["session"], told["heartbeat_seconds"], asked_at
         log.info("session %s of %s", self.session, self.about["uid"])
 
@@ -261,23 +148,7 @@ class Worker:
         threading.Thread(target=self._run, args=(job,), daemon=True).start()
 
     def _run(self, job: Job) -> None:
-        try:
-            end = {"outcome": "success", "result": self.handlers[job.type](job), "next_jobs": job.next_jobs}
-            json.dumps(end)  # what cannot be written is the handler's error, not the reporter's
-        except Snooze as error:
-            end = {"outcome": "snoozed", "delay_ms": round((error.after or 0) * 1000)}
-        except NeedsApproval as error:
-            end = {"outcome": "needs_approval", "result": _writable(error.result)}
-        except BaseException as error:  # noqa: BLE001 — whatever a handler raises, SystemExit too, is the job's error
-            end = _error(error)
-        if time.monotonic() > job.ends_at:
-            end = {
-                "outcome": "timeout",
-                "error_class": "TimedOut",
-                "error_message": "It ran longer than its time limit.",
-            }
-        elif job.stopped == "cancelled":
-            end = {"outcome": "cancelled"}
+        end = outcome(self.handlers[job.type], job)
         with self.lock:
             if self.held.get(job.id) is job:
                 self.ended.append((job, end))
@@ -285,9 +156,8 @@ class Worker:
 
     def _beating(self) -> None:
         while not self.over:
-            time.sleep(
-                min(self.beat_every, 1) if any(job.told for job in list(self.held.values())) else self.beat_every
-            )
+            news = any(job.told for job in list(self.held.values()))
+            time.sleep(min(self.beat_every, 1) if news else self.beat_every)
             if not self.over:
                 self._patiently(self._beat, longest=self.beat_every / 2)
 
@@ -416,44 +286,15 @@ class Worker:
                 pause = min(pause * 2, longest)
                 if self.stopping and call == self._claim:
                     return
-        return
 
     def _leave(self) -> None:
         end = time.monotonic() + self.grace
         with self.lock:
             while self.held and not self.over and time.monotonic() < end:
                 self.lock.wait(0.1)
-        self.over = True
-        with self.lock:
+            self.over = True
             self.lock.notify_all()
         try:
             self.api.send("DELETE", f"worker/sessions/{self.session}")
         except (Refused, Away) as error:
             log.warning("left without a goodbye; the lease will run out: %s", error)
-
-
-def _writable(value: Any) -> Any:
-    """A result as JSON can have it; of one that it cannot have, what it looks like."""
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return repr(value)
-    return value
-
-
-def _storable(text: str) -> str:
-    """Without what the server cannot keep: NUL, and halves of characters."""
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def _error(error: BaseException) -> dict[str, Any]:
-    outcome = "permanent_error" if isinstance(error, Discard) else "retryable_error"
-    told: dict[str, Any] = {
-        "outcome": outcome,
-        "error_class": type(error).__name__,
-        "error_message": _storable(str(error)),
-        "traceback": _storable("".join(traceback.format_exception(type(error), error, error.__traceback__))),
-    }
-    if isinstance(error, Retry) and error.after is not None:
-        told["delay_ms"] = round(error.after * 1000)
-    return told

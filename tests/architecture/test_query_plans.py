@@ -253,11 +253,11 @@ DUE = {"promote": ("jobs_job_live_due", "run_at <="), "cron": ("schedule_due", "
 @pytest.mark.parametrize("name", DUE)
 def test_what_is_not_due_is_not_read(plans, name):
     index, bound = DUE[name]
-    walks = [
-        node for plan in plans[f"jobs/engine/{name}.sql"] for node in nodes(plan) if node.get("Index Name") == index
-    ]
-    assert walks
-    assert all(bound in walk["Index Cond"] for walk in walks)
+    for plan in plans[f"jobs/engine/{name}.sql"]:
+        if any(node.get("Index Name") == "jobs_schedule_pkey" for node in nodes(plan)):
+            continue  # one schedule, asked for by name
+        [walk] = [node for node in nodes(plan) if node.get("Index Name") == index]
+        assert bound in walk["Index Cond"]
 
 
 def test_the_claim_sorts_only_heads(plans):

@@ -14,7 +14,12 @@ CODE = sorted(
     if "migrations" not in path.parts
 )
 APPS = [path for path in CODE if path.is_relative_to(ROOT / "apps")]
-TEXTS = CODE + [path for path in (ROOT / "apps").rglob("*.sql") if "migrations" not in path.parts]
+TEXTS = [
+    *CODE,
+    *(path for path in (ROOT / "apps").rglob("*.sql") if "migrations" not in path.parts),
+    *(ROOT / "docs" / "clients").glob("*.*"),
+    *(ROOT / "static" / "fencepost").glob("*.*s"),
+]
 FUNCTION, FILE = 30, 300
 
 # What would open a cursor, or write SQL where no test finds it.

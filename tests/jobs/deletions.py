@@ -29,7 +29,7 @@ class Full:
 def fill(queue: Queue, session: Session) -> Full:
     """Three that run, fifty queued, five between two attempts, ten dead, one that ended, and a schedule with ticks."""
     ended = [enqueue(queue) for _ in range(16)]
-    finish(session, *[take_one(session, queue) for _ in range(1)])
+    finish(session, take_one(session, queue))
     dead = ended[1:11]
     finish(session, *take(session, queue, limit=10), outcome="permanent_error", error_class="OSError")
     waiting = ended[11:]
@@ -57,6 +57,7 @@ def carry_out() -> None:
     until = time.monotonic() + PATIENCE
     while services.carry_out():
         assert time.monotonic() < until, "It never ends."
+        run("SELECT pg_sleep(0.02)")
         run("SELECT pg_stat_clear_snapshot()")  # inside one transaction the sessions are looked at once
 
 

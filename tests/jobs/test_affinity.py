@@ -121,7 +121,6 @@ def test_a_queue_with_limits_hands_them_out_by_the_same_rules(queue, session, ot
     assert ids(gated(other, queue, limit=1)) == {one}
     assert ids(gated(session, queue)) == {mine}
     assert ids(gated(other, queue)) == {two}
-    acts.finish(other, *[])
     assert run("SELECT in_flight FROM queues_gate") == [(3,)]
 
 

@@ -53,7 +53,7 @@ ON_A_JOB: dict[str, tuple[Any, ...]] = {
         "job.cancel",
         {"state": "cancelled", "cancelling": False, "force": True},
     ),
-    "retry": (services.retry_now, scheduled, {}, "job.retry", None),
+    "retry": (services.retry_now, scheduled, {}, "job.retry", {"state": "queued"}),
     "replay": (services.replay, dead, {}, "job.replay", {"revive_descendants": False}),
     "discard": (services.discard, dead, {}, "job.discard", None),
 }
@@ -63,11 +63,11 @@ ON_A_QUEUE: dict[str, tuple[Any, ...]] = {
 }
 
 
-def assert_is_anns(entry, queue):
+def assert_is_anns(entry, queue, before=None):
     assert (entry.actor, entry.user_id, entry.token_id) == (ANN.name, ANN.user_id, ANN.token_id)
     assert (entry.address, entry.request_id) == ("192.0.2.7", "request-1")
     assert entry.organization_id == queue.project.organization_id
-    assert entry.before is None
+    assert entry.before == before
 
 
 @pytest.mark.parametrize("name", ON_A_JOB)
@@ -77,7 +77,8 @@ def test_what_was_done_to_a_job_is_written_down_once(queue, session, name):
     verb(job_id=job_id, actor=ANN, **how)
     [entry] = Entry.objects.all()
     assert (entry.action, entry.target_type, entry.target_id, entry.after) == (action, "job", str(job_id), after)
-    assert_is_anns(entry, queue)
+    was = {"type": "ping", "queue": str(queue.pk), "reason": "permanent_error", "attempt": 1}
+    assert_is_anns(entry, queue, before=was if name == "discard" else None)
 
 
 @pytest.mark.parametrize("name", ON_A_QUEUE)

@@ -137,6 +137,9 @@ def test_one_whose_time_is_up_is_gone_on_with_the_next_time(queue, session, admi
     monkeypatch.setattr(vanish, "SECONDS", 0)
     assert services.carry_out()
     assert rows_of(queue.pk)["jobs_job_live"] == 58
+    monkeypatch.setattr(vanish, "SECONDS", 20.0)
+    assert services.carry_out()
+    assert rows_of(queue.pk)["jobs_job_live"] == 3  # they run, and are asked to stop
 
 
 def test_other_queues_keep_what_they_have(queue, session, admin):

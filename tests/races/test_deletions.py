@@ -11,7 +11,7 @@ from apps.queues.models import Queue
 from apps.queues.services import create
 from tests.acts import enqueue, finish, take_one
 from tests.jobs.deletions import carry_out, rows_of, turn
-from tests.jobs.looks import ANN, state
+from tests.jobs.looks import ANN, state, told
 from tests.races.stage import aside, together
 
 pytestmark = pytest.mark.usefixtures("own_database")
@@ -60,6 +60,8 @@ def test_many_schedulers_carry_one_deletion_out_once(queue):
         together(*[services.carry_out] * 4)
     carry_out()
     assert {state(job) for job in jobs} == {"cancelled"}
+    cancelled = told("job.cancelled")
+    assert [sum(job in fact.job_ids for fact in cancelled) for job in jobs] == [1] * 300
     assert rows_of(queue.pk) == {}
 
 

@@ -152,7 +152,7 @@ def test_a_second_process_of_its_name_ends_it(program, queue):
 def test_the_program_needs_nothing_but_python(tmp_path):
     client = PROGRAM.parents[2] / "docs" / "clients" / "fencepost_client.py"
     out = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", f"import runpy, json; print(json.dumps(sorted(runpy.run_path({str(client)!r}))))"],
+        [sys.executable, "-I", "-S", "-c", f"import sys, runpy, json; sys.path.insert(0, {str(client.parent)!r}); print(json.dumps(sorted(runpy.run_path({str(client)!r}))))"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "Worker" in json.loads(out.stdout)

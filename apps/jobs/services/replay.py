@@ -48,7 +48,7 @@ def _checked(job: Job, payload: Any) -> str:
 @transaction.atomic
 def discard(*, job_id: UUID, actor: Actor) -> None:
     """Drop a dead letter for good; raises IllegalMove for a job in any other state."""
-    organization_id = organization_of(job_id)
+    organization_id, was = organization_of(job_id), find(job_id)
     if not discard_engine.discard(ids=[job_id]):
         raise IllegalMove(f"Only a {JobState.DEAD_LETTER} can be discarded; this job is {find(job_id).state}.")
     record(
@@ -57,4 +57,5 @@ def discard(*, job_id: UUID, actor: Actor) -> None:
         action="job.discard",
         target_type="job",
         target_id=job_id,
+        before={"type": was.type, "queue": str(was.queue_id), "reason": was.reason, "attempt": was.attempt},
     )

@@ -10,6 +10,7 @@ from apps.jobs.engine import retry_now as engine
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.selectors import find
 from apps.jobs.services.recorded import recorded
+from apps.jobs.states import JobState
 
 
 @transaction.atomic
@@ -22,4 +23,4 @@ def retry_now(*, job_id: UUID, actor: Actor) -> None:
     if queue_id is None:
         raise IllegalMove(f"Only a job that waits for its time can be retried; this one is {find(job_id).state}.")
     wake_queue(queue_id)
-    recorded(job_id, actor, "job.retry")
+    recorded(job_id, actor, "job.retry", after={"state": JobState.QUEUED.value})

@@ -21,10 +21,12 @@ CLIENTS, LISTENERS, SECONDS = 64, 16, 30
 LOOK_EVERY = 0.05  # seconds
 FEW = 2  # may wait for the lock at once: more of them do while whoever holds it is not given a processor
 
-# PostgreSQL's lock of notifications is a lock on an object: the database itself.
+# PostgreSQL's lock of notifications is a lock on an object: the database itself. Of looks at which nobody does anything
+# nothing is answered: the clients have not begun, or have ended.
 _waiting = Statement(
-    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    " AND wait_event = 'object'",
+    "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock' AND wait_event = 'object') FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    " AND state <> 'idle' HAVING count(*) > 0",
     int,
 )
 
@@ -68,10 +70,10 @@ def _client(queue: Queue, seconds: float) -> int:
 
 
 async def _watch(counts: AsyncResult[list[int]], listening: int) -> list[int]:
-    """Listen as workers do until the clients have done; how many waited to notify at each look."""
+    """Listen as workers do until the clients have done; how many waited to notify at each look while some worked."""
     looking, *ears = [await open_async() for _ in range(1 + listening)]
     hearing = [asyncio.create_task(_hear(ear)) for ear in ears]
-    looks = [0]
+    looks: list[int] = []
     try:
         while not counts.ready():
             looks += await _waiting.on(looking)

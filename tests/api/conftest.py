@@ -7,6 +7,7 @@ import pytest
 from apps.accounts.models import Membership, Organization, Role
 from apps.queues.models import Queue
 from tests.api.caller import Api, login_of, someone
+from tests.api.tenant import World, build
 from tests.factories import MembershipFactory
 
 
@@ -37,3 +38,9 @@ def results(settings, tmp_path: Path) -> Path:
     """Where handlers keep their files."""
     settings.RESULTS_DIR = tmp_path
     return tmp_path
+
+
+@pytest.fixture
+def world(organization: Organization, results: Path) -> World:
+    """A tenant with one of everything."""
+    return build(organization, results)

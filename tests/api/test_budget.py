@@ -13,11 +13,11 @@ from apps.accounts.models import Role, User
 from apps.accounts.selectors.callers import SCOPES
 from tests.api.caller import Api, login_of, token_of
 from tests.api.test_roles import LOGINS_ONLY, STAFFS, several, undone
-from tests.api.world import ASKS, World, build
+from tests.api.test_statements import FRAMES
+from tests.api.world import ASKS, World
 from tests.factories import MembershipFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
-FRAMES = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE SAVEPOINT")
 READS = 4  # what a GET may take unless it is told otherwise here
 WRITES = 12  # and anything else
 MAY = {
@@ -31,11 +31,6 @@ MAY = {
     ("reservation", "DELETE"): 14,
     ("org", "DELETE"): 14,
 }
-
-
-@pytest.fixture
-def world(organization, results) -> World:
-    return build(organization, results)
 
 
 def caller_for(route: str, method: str, organization: Any) -> tuple[Api, User]:
@@ -54,9 +49,8 @@ def caller_for(route: str, method: str, organization: Any) -> tuple[Api, User]:
 def cost(api: Api, user: User, route: str, method: str, world: World) -> tuple[int, list[str]]:
     ask = ASKS[route, method]
     ask.give(world, user)
-    body = ask.said(world)
     with transaction.atomic(), CaptureQueriesContext(connection) as sent:
-        answer: Any = api.send(method, ask.path(world), {} if method == "POST" and body is None else body)
+        answer: Any = api.send(method, ask.path(world), ask.said(world, method))
         transaction.set_rollback(True)
     assert answer.status_code == ask.status
     texts = [one["sql"] for one in sent.captured_queries if not one["sql"].startswith(FRAMES)]

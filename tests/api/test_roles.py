@@ -26,11 +26,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(organization, results) -> World:
-    return build(organization, results)
-
-
-@pytest.fixture
 def foreign(results) -> World:
     return build(OrganizationFactory.create(), results)
 
@@ -47,8 +42,7 @@ def call(api: Api, method: str, ask: Ask, world: World) -> Any:
     with undone():
         if api.headers and (caller := caller_of_token(api.headers["Authorization"].removeprefix("Bearer "))):
             ask.give(world, caller.user)
-        said = ask.said(world)
-        return api.send(method, ask.path(world), {} if method == "POST" and said is None else said)
+        return api.send(method, ask.path(world), ask.said(world, method))
 
 
 def routes() -> Iterator[tuple[str, str]]:

@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(organization, results) -> World:
-    return build(organization, results)
-
-
-@pytest.fixture
 def other(results) -> World:
     return build(OrganizationFactory.create(), results)
 

@@ -25,8 +25,10 @@ class Ask:
     about: Callable[[World], Any] | None = None  # a body that names things of the world
     give: Callable[[World, User], Any] = lambda w, user: None  # makes the caller's own what must be
 
-    def said(self, world: World) -> Any:
-        return self.about(world) if self.about else self.body()
+    def said(self, world: World, method: str = "POST") -> Any:
+        """The body; a POST always has one."""
+        body = self.about(world) if self.about else self.body()
+        return {} if body is None and method == "POST" else body
 
 
 def _give_token(world: World, user: User) -> None:

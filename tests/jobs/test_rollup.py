@@ -21,10 +21,10 @@ pytestmark = pytest.mark.django_db
 FAILURES = ("retryable_error", "permanent_error", "timeout", "lost", "crashed")
 
 
-def sum_up() -> None:
+def sum_up(**options: Any) -> None:
     """As if the last turn were a while ago, and as often as there is something left."""
     Rollup.objects.update(rolled_at=F("rolled_at") - timedelta(seconds=30))
-    while (turn := rollup()) and turn.is_behind:
+    while (turn := rollup(**options)) and turn.is_behind:
         pass
 
 

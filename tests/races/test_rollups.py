@@ -1,7 +1,6 @@
 """The ledger is summed up by many schedulers at once, and while somebody's ends are not committed yet."""
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import transaction
@@ -12,16 +11,10 @@ from apps.jobs.models import Rollup
 from apps.queues.models import MinuteStat
 from tests.acts import enqueue, finish, take_one
 from tests.jobs.looks import run
+from tests.jobs.test_rollup import sum_up
 from tests.races.stage import aside, together
 
 pytestmark = pytest.mark.usefixtures("arena")
-
-
-def sum_up(**options: Any) -> None:
-    """As if the last turn were a while ago, and as often as there is something left."""
-    Rollup.objects.update(rolled_at=F("rolled_at") - timedelta(seconds=30))
-    while (turn := rollup(**options)) and turn.is_behind:
-        pass
 
 
 def completed() -> int:

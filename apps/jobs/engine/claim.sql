@@ -87,7 +87,9 @@ claimed AS (
         fence = greatest(job.fence + 1, (extract(EPOCH FROM clock_timestamp()) * 1000000)::bigint),
         session_id = %(session_id)s::uuid,
         started_at = clock_timestamp(),
-        deadline_at = clock_timestamp() + coalesce(job.timeout_ms, taken.timeout_ms) * interval '1 millisecond'
+        deadline_at = clock_timestamp() + coalesce(job.timeout_ms, taken.timeout_ms) * interval '1 millisecond',
+        -- left by a reservation that has ended since: nothing of this attempt would count
+        reservation_generation = NULL
     FROM taken
     WHERE job.ctid = taken.place
     RETURNING

@@ -14,7 +14,7 @@ taken AS (
         job.id, job.queue_id, job.created_at, job.ranked_aging, job.batch_id,
         job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
-        job.generation, job.fence, job.reservation_generation,
+        job.generation, job.fence,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
         job.unique_key, job.concurrency_key, job.request_id, job.labels,
         coalesce(%(payload)s::text::jsonb, job.payload) AS payload, coalesce(asked.delay_ms, 0) AS delay_ms
@@ -25,7 +25,7 @@ placed AS (
         id, queue_id, created_at, ranked_aging, batch_id,
         workflow_id, retry_policy_id, schedule_id, submitted_by, required_worker,
         assigned_worker, timeout_ms, priority, max_attempts, max_losses, max_snoozes,
-        generation, fence, reservation_generation,
+        generation, fence,
         has_dependents, requires_approval, on_parent_failure, placement, type,
         unique_key, concurrency_key, request_id, payload, labels,
         run_at, rank, key_full, state
@@ -34,7 +34,7 @@ placed AS (
         taken.id, taken.queue_id, taken.created_at, taken.ranked_aging, taken.batch_id,
         taken.workflow_id, taken.retry_policy_id, taken.schedule_id, taken.submitted_by, taken.required_worker,
         taken.assigned_worker, taken.timeout_ms, taken.priority, taken.max_attempts, taken.max_losses,
-        taken.max_snoozes, taken.generation + 1, taken.fence, taken.reservation_generation,
+        taken.max_snoozes, taken.generation + 1, taken.fence,
         taken.has_dependents, taken.requires_approval, taken.on_parent_failure, taken.placement, taken.type,
         taken.unique_key, taken.concurrency_key, taken.request_id, taken.payload, taken.labels,
         due.at,

@@ -27,7 +27,7 @@ taken AS (
         job.id, job.queue_id, job.created_at, job.run_at, job.rank, job.ranked_aging, job.batch_id,
         job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
-        job.generation + 1 AS generation, job.fence, job.reservation_generation,
+        job.generation + 1 AS generation, job.fence,
         job.has_dependents, job.requires_approval, job.on_parent_failure, job.placement, job.type,
         job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, waits.parents
 ),
@@ -37,7 +37,7 @@ placed AS (
         id, queue_id, created_at, run_at, rank, ranked_aging, batch_id,
         workflow_id, retry_policy_id, schedule_id, submitted_by, required_worker,
         assigned_worker, timeout_ms, priority, max_attempts, max_losses, max_snoozes,
-        generation, fence, reservation_generation,
+        generation, fence,
         has_dependents, requires_approval, on_parent_failure, placement, type,
         unique_key, concurrency_key, request_id, payload, labels, pending, state
     )

@@ -44,6 +44,13 @@ def test_what_waits_is_told_by_tier_and_what_runs_is_in_flight(health, queue, se
     assert (told["in_flight"], told["health"]) == (1, "moving")
 
 
+def test_what_waits_for_one_worker_or_its_key_waits_too(health, queue, session):
+    acts.enqueue(queue, placement="job", required_worker=session.worker_id)
+    for _ in range(2):
+        acts.enqueue(queue, priority=1, concurrency_key="k")
+    assert health()["depth"] == {"total": 3, "high": 2, "normal": 1, "low": 0, "capped": False}
+
+
 def test_nobody_serves_it(health, queue):
     acts.enqueue(queue)
     told = health()

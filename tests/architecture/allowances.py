@@ -11,7 +11,6 @@ MAY_SCAN = {
     "jobs/engine/prune_shelves.sql": "once an hour and day",
     "jobs/engine/prune_ticks.sql": "once a minute, over schedules; of their ticks the oldest",
     "jobs/engine/prune_minutes.sql": "once a minute, over queues; of their minutes the oldest",
-    "jobs/engine/health.sql": "read by people; of what waits at most 250 a queue, which may be the first of a small table",
     "jobs/engine/rollup_due.sql": "a table of one row",
     "jobs/engine/rollup.sql": "of the ledger the newest minutes, which may be all there is of a day, as tested below",
     "jobs/engine/vanish_ticks.sql": "of a deleted queue; over schedules, and of their ticks those that go",

@@ -27,6 +27,25 @@ def test_run_next_puts_the_whole_before_all_others_in_its_own_order(queue, sessi
     assert work(session, queue) == ["a", "b", "c", "d", "?"]
 
 
+def test_run_next_never_moves_what_is_urgent_back(queue, session):
+    """In a queue that holds nothing else; what comes later, and is urgent too, comes later."""
+    film = begin(queue, {"a": [], "b": []}, priority=5)
+    before = {name: look(step(film, name)).rank for name in "ab"}
+    act("run_next", film)
+    assert all(look(step(film, name)).rank < rank for name, rank in before.items())
+    enqueue(queue, priority=1)
+    assert work(session, queue) == ["a", "b", "?"]
+
+
+def test_run_next_counts_what_a_priority_is_worth_now(queue, session):
+    """Not what it was worth when the job got its rank: one that was to run late stands further back."""
+    film = begin(queue, {"a": []}, priority=5)
+    services.reschedule(job_id=step(film, "a"), actor=ANN, delay_seconds=3600)
+    act("run_next", film)
+    enqueue(queue, priority=5)
+    assert work(session, queue) == ["a", "?"]
+
+
 @pytest.mark.parametrize(
     ("to", "expected"),
     [("top", "abwxyz"), ("up", "wabxyz"), ("down", "wxyzab"), ("bottom", "wxyzab")],

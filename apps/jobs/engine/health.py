@@ -7,7 +7,7 @@ from uuid import UUID
 from apps.jobs.engine.list_jobs import Window
 from apps.sql import Statement
 
-CAP = 250  # waiting jobs looked at, of each of the two kinds: whether a key holds them back
+CAP = 250  # waiting jobs looked at, of each of three kinds: for any worker, for one, held back by a key
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 -- What there is to know of the health of a page of a project's queues: newest first, or the oldest of those after one.
--- No more than `cap` of a queue's jobs are looked at.
+-- No more than `cap` of a queue's jobs are looked at of each kind: of the open line, of what waits for one worker, and
+-- of what a key holds back.
 WITH page AS MATERIALIZED (
     SELECT queue.*, project.organization_id
     FROM queues_queue AS queue
@@ -50,8 +51,15 @@ CROSS JOIN LATERAL (
     FROM (
         (
             SELECT job.priority, job.run_at FROM jobs_job_live AS job
-            WHERE job.queue_id = page.id AND job.state = 'queued' AND NOT job.key_full
-            ORDER BY job.type, job.rank  -- along the index
+            WHERE job.queue_id = page.id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
+            ORDER BY job.type, job.rank  -- along the index, as the others
+            LIMIT %(cap)s::bigint
+        )
+        UNION ALL
+        (
+            SELECT job.priority, job.run_at FROM jobs_job_live AS job
+            WHERE job.queue_id = page.id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NOT NULL
+            ORDER BY job.target, job.type, job.rank
             LIMIT %(cap)s::bigint
         )
         UNION ALL

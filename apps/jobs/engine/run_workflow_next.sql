@@ -2,7 +2,7 @@
 -- for its time queues now; what waits for its parents, or for approval, will be next when it need not any more.
 -- Whoever calls holds the lines' turns (move_lines.sql).
 WITH held AS MATERIALIZED (
-    SELECT job.id, job.queue_id, job.state, job.rank
+    SELECT job.id, job.queue_id, job.state, job.rank, job.priority, job.ranked_aging
     FROM jobs_job_live AS job
     WHERE job.workflow_id = %(workflow_id)s::uuid
       AND job.state IN ('queued', 'scheduled', 'retry_wait', 'blocked', 'awaiting_approval')
@@ -15,6 +15,7 @@ heads AS MATERIALIZED (
         line.queue_id,
         least(
             (extract(EPOCH FROM clock_timestamp()) * 1000000)::bigint,
+            line.rank,
             (
                 SELECT min(peer.rank)
                 FROM jobs_job_live AS peer
@@ -28,7 +29,18 @@ heads AS MATERIALIZED (
                   AND peer.workflow_id IS DISTINCT FROM %(workflow_id)s::uuid
             )
         ) AS rank
-    FROM (SELECT DISTINCT held.queue_id FROM held) AS line
+    FROM (
+        -- Nothing moves back: neither behind where it stands, nor behind where its priority would put it now.
+        SELECT
+            held.queue_id,
+            min(least(
+                held.rank,
+                (extract(EPOCH FROM clock_timestamp()) * 1000000)::bigint
+                - held.priority * coalesce(held.ranked_aging, 4503599627370496)
+            )) AS rank
+        FROM held
+        GROUP BY held.queue_id
+    ) AS line
 ),
 
 goals AS MATERIALIZED (

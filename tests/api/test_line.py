@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
+from apps.jobs.engine import line as engine
 from apps.jobs.engine.admit import admit
 from apps.jobs.engine.pause import pause
 from apps.jobs.models import Workflow
@@ -122,6 +123,25 @@ def test_a_section_is_cut_and_says_so(line, queue, viewer):
     assert (len(told["pending"]), told["more"]) == (3, True)
     assert line("?limit=5")["more"] is False
     assert viewer.get(f"projects/{queue.project_id}/line?limit=201").status_code == 400
+
+
+def test_of_a_projects_workflows_only_the_newest_are_looked_through(line, queue, monkeypatch):
+    flows = [Workflow.objects.create(project=queue.project) for _ in range(3)]
+    for flow in flows[:2]:
+        put(acts.enqueue(queue, delay_ms=60_000), workflow_id=flow.pk, state="blocked", pending=1)
+    newest_first = [str(flows[1].pk), str(flows[0].pk)]
+    assert sorted(item["workflow"] for item in line()["pending"]) == sorted(newest_first)
+    monkeypatch.setattr(engine, "FAR", 2)
+    assert [item["workflow"] for item in line()["pending"]] == newest_first[:1]
+    monkeypatch.setattr(engine, "FAR", 1)
+    assert pending(line()) == []
+
+
+def test_of_a_queues_types_only_so_many_are_looked_at(line, queue, monkeypatch):
+    jobs = [str(acts.enqueue(queue, type=type)) for type in "abc"]
+    assert pending(line("?limit=1")) == jobs[:1]
+    monkeypatch.setattr(engine, "STEPS", 2)
+    assert pending(line()) == jobs[:2]
 
 
 def test_another_projects_work_is_not_in_it(line, queue, session):

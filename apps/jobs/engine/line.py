@@ -8,7 +8,10 @@ from apps.jobs.engine.list_jobs import Listed
 from apps.jobs.states import JobState
 from apps.sql import Statement
 
-FAR = 10_000  # waiting for their time, of all tenants: the soonest of them are looked through
+FAR = (
+    10_000  # waiting for their time, of all tenants: the soonest are looked through; of workflows as many of the newest
+)
+STEPS = 500  # types looked at in a queue
 STANDING = (  # which job stands for its workflow, and who comes first
     JobState.RUNNING,
     JobState.QUEUED,
@@ -51,4 +54,4 @@ _line = Statement.beside(__file__, InLine)
 def line(*, project_id: UUID, queue_ids: list[UUID], reach: int) -> list[InLine]:
     """All that runs in these queues of a project; of what waits, up to `reach` of each way of waiting, first come first."""
     standing = [str(state) for state in STANDING]
-    return _line(project_id=project_id, queue_ids=queue_ids, reach=reach, far=FAR, standing=standing)
+    return _line(project_id=project_id, queue_ids=queue_ids, reach=reach, far=FAR, steps=STEPS, standing=standing)

@@ -1,12 +1,13 @@
 -- What an operator sees of a project: what runs, and what comes next; of a workflow the one job that stands for it.
--- Nothing is read that the answer does not need: each lane gives as many heads as are shown, of what is not due yet only
--- the soonest of all tenants are looked through (`far`), and of workflows the newest that are not over.
+-- Nothing is read that the answer does not need: each lane gives as many heads as are shown, of a queue's types only so
+-- many are looked at (`steps`), of what is not due yet only the soonest of all tenants (`far`), and of a project's
+-- workflows as many of the newest.
 WITH RECURSIVE kinds AS (
     SELECT asked.queue_id, (
         SELECT job.type FROM jobs_job_live AS job
         WHERE job.queue_id = asked.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
         ORDER BY job.type LIMIT 1
-    ) AS type
+    ) AS type, 1 AS step
     FROM unnest(%(queue_ids)s::uuid []) AS asked (queue_id)
     UNION ALL
     SELECT kinds.queue_id, (
@@ -14,9 +15,9 @@ WITH RECURSIVE kinds AS (
         WHERE job.queue_id = kinds.queue_id AND job.state = 'queued' AND NOT job.key_full AND job.target IS NULL
           AND job.type > kinds.type
         ORDER BY job.type LIMIT 1
-    )
+    ), kinds.step + 1
     FROM kinds
-    WHERE kinds.type IS NOT NULL
+    WHERE kinds.type IS NOT NULL AND kinds.step < %(steps)s::int
 ),
 
 heads AS (
@@ -124,10 +125,15 @@ stopped AS (
 flows AS (
     SELECT one.id
     FROM (
-        SELECT workflow.id FROM jobs_workflow AS workflow
-        WHERE workflow.project_id = %(project_id)s::uuid
-          AND EXISTS (SELECT FROM jobs_job_live AS job WHERE job.workflow_id = workflow.id)
-        ORDER BY workflow.id DESC
+        SELECT recent.id
+        FROM (
+            SELECT workflow.id FROM jobs_workflow AS workflow
+            WHERE workflow.project_id = %(project_id)s::uuid
+            ORDER BY workflow.id DESC
+            LIMIT %(far)s::bigint
+        ) AS recent
+        WHERE EXISTS (SELECT FROM jobs_job_live AS job WHERE job.workflow_id = recent.id)
+        ORDER BY recent.id DESC
         LIMIT %(reach)s::bigint
     ) AS flow
     CROSS JOIN LATERAL (

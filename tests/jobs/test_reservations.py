@@ -13,6 +13,7 @@ from apps.bench.services.invariants import broken
 from apps.errors import Conflict, NotFound, WorkerUnavailable
 from apps.jobs import services
 from apps.jobs.engine.claim import claim
+from apps.jobs.engine.gates import gates
 from apps.jobs.models import Workflow
 from apps.jobs.selectors.why import why_waiting
 from apps.workers.engine.register import register
@@ -57,6 +58,19 @@ def test_the_workflow_runs_there_alone_and_the_worker_runs_nothing_else(queue, s
     assert open_only(session, queue) == []
     assert ids(aimed(session, queue)) == set(jobs)
     assert ids(aimed(other, queue)) == {stranger, mine}
+
+
+def test_a_queue_with_limits_has_nothing_open_for_it(queue, session, other):
+    run("INSERT INTO queues_gate (queue_id, shard, cap, in_flight, tokens, breaker, trips)"
+        " VALUES (%s, 0, 9, 0, 0, 'closed', 0)", [queue.pk])  # fmt: skip
+    flow, jobs = workflow(queue, placement=None)
+    bound(flow, session)
+    acts.enqueue(queue)
+    offers = {"queues": [queue.pk], "types": ["ping"]}
+    assert len(gates(**offers, session_id=session.pk)) == 1
+    assert ids(gated(session, queue)) == set(jobs)
+    assert gates(**offers, session_id=session.pk) == []
+    assert len(gates(**offers, session_id=other.pk)) == len(gates(**offers, session_id=None)) == 1
 
 
 def test_until_it_is_bound_the_workflow_waits_and_says_why(queue, session, other):

@@ -54,7 +54,12 @@ SELECT
 FROM admits
 WHERE (admits.new OR admits.places > 0 AND admits.lets_through)
   AND (
-      EXISTS (
+      -- a worker that is reserved takes nothing of the open line
+      NOT EXISTS (
+          SELECT FROM workers_session AS reserved
+          WHERE reserved.id = %(session_id)s::uuid AND reserved.reservation_id IS NOT NULL
+      )
+      AND EXISTS (
           SELECT
           FROM unnest(%(types)s::text []) AS offer (type)
           CROSS JOIN LATERAL (

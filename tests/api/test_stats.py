@@ -12,7 +12,9 @@ from apps.queues.models import Gate, MinuteStat, Queue
 from tests import acts
 from tests.api.caller import pointers
 from tests.factories import QueueFactory
+from tests.jobs.aims import workflow
 from tests.jobs.looks import let_wait
+from tests.jobs.test_reservations import bound
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +58,13 @@ def test_nobody_serves_it(health, queue):
     told = health()
     assert (told["health"], told["starved"]) == ("stuck", True)
     assert told["reason"] == "no live worker serves this queue"
+
+
+def test_a_reserved_worker_serves_no_open_line(health, queue, session):
+    acts.enqueue(queue)
+    assert health()["live_workers"] == 1
+    bound(workflow(queue)[0], session)
+    assert (health()["live_workers"], health()["reason"]) == (0, "no live worker serves this queue")
 
 
 def test_the_first_waits_too_long_and_why(health, queue, session):

@@ -19,6 +19,8 @@ from apps.runtime.supervisor.wire import Wire
 from apps.workers.models import Session
 from tests.acts import enqueue, fall_silent
 from tests.factories import QueueFactory, SessionFactory, WorkerFactory
+from tests.jobs.aims import workflow
+from tests.jobs.test_reservations import bound
 
 # The schema
 
@@ -119,6 +121,14 @@ def test_who_is_silent_leaving_or_of_another_organization_does_not_count(queue, 
         worker=WorkerFactory.create(organization=QueueFactory.create().project.organization)
     )
     announce(stranger, ["ping"])
+    assert names(queue) == [("ping", 1)]
+
+
+def test_a_worker_that_is_reserved_does_not_count_either(queue, session):
+    announce(session, ["ping"])
+    enqueue(queue)
+    assert names(queue) == []
+    bound(workflow(queue)[0], session)
     assert names(queue) == [("ping", 1)]
 
 

@@ -19,6 +19,7 @@ live AS MATERIALIZED (
     INNER JOIN workers_worker AS worker ON session.worker_id = worker.id
     WHERE session.ended_at IS NULL AND session.fenced_at IS NULL AND NOT session.draining
       AND worker.drained_at IS NULL AND session.lease_expires_at > clock_timestamp()
+      AND session.reservation_id IS NULL  -- else it takes nothing of the open line
 ),
 
 running AS MATERIALIZED (

@@ -245,7 +245,6 @@ class MinuteStat(models.Model):
     failed = models.IntegerField(default=0)
     dead_lettered = models.IntegerField(default=0)
     lost = models.IntegerField(default=0)
-    fenced = models.IntegerField(default=0)
     wait_p50_ms = models.FloatField(null=True)
     wait_p95_ms = models.FloatField(null=True)
     wait_p99_ms = models.FloatField(null=True)

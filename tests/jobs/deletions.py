@@ -44,8 +44,8 @@ def fill(queue: Queue, session: Session) -> Full:
         [schedule.pk],
     )
     run(
-        "INSERT INTO queues_minutestat (queue_id, minute, completed, failed, dead_lettered, lost, fenced)"
-        " SELECT %s, now() - n * interval '1 minute', 0, 0, 0, 0, 0 FROM generate_series(1, 30) AS n RETURNING 1",
+        "INSERT INTO queues_minutestat (queue_id, minute, completed, failed, dead_lettered, lost)"
+        " SELECT %s, now() - n * interval '1 minute', 0, 0, 0, 0 FROM generate_series(1, 30) AS n RETURNING 1",
         [queue.pk],
     )
     counts = {"running": 3, "queued": 50, "retry_wait": 5, "dead_letter": 10}

@@ -67,11 +67,11 @@ drawn AS (
 )
 
 INSERT INTO queues_minutestat AS stat (
-    queue_id, minute, completed, failed, dead_lettered, lost, fenced,
+    queue_id, minute, completed, failed, dead_lettered, lost,
     wait_p50_ms, wait_p95_ms, wait_p99_ms, run_p50_ms, run_p95_ms, run_p99_ms, wait_histogram, run_histogram
 )
 SELECT
-    summed.queue_id, summed.minute, summed.completed, summed.failed, coalesce(died.jobs, 0), summed.lost, 0,
+    summed.queue_id, summed.minute, summed.completed, summed.failed, coalesce(died.jobs, 0), summed.lost,
     summed.wait[1], summed.wait[2], summed.wait[3], summed.run[1], summed.run[2], summed.run[3], drawn.waits, drawn.runs
 FROM summed
 INNER JOIN drawn ON summed.queue_id = drawn.queue_id AND summed.minute = drawn.minute

@@ -200,6 +200,18 @@ def test_what_a_person_sets_free_wakes_its_queue(arena, queue, others):
         assert heard() == names(others[0])
 
 
+def test_what_a_deleted_queue_held_up_is_woken_elsewhere(arena, queue, others):
+    gone, other, _ = others
+    parent = enqueue(gone)
+    child = enqueue(gone, depends_on=[parent])
+    enqueue(other, depends_on=[child])
+    enqueue(queue, depends_on=[parent], on_parent_failure="run")
+    services.delete_queue(queue=gone, actor=ANN, cancel=True)
+    with listening(arena) as heard:
+        services.carry_out()
+        assert heard() == names(queue)
+
+
 def test_a_job_with_a_key_is_let_through_when_its_approval_is_committed_not_before(arena, queue, session):
     job_id = enqueue(queue, concurrency_key="k", requires_approval=True)
     with transaction.atomic():

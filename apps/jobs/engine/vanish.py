@@ -1,7 +1,7 @@
 """Empty queues that are deleted, in batches, each its own transaction."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from apps.jobs.engine.discard import discard_steps
@@ -16,12 +16,16 @@ LIMIT = 1000  # live rows looked at, or others deleted, in one batch
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """One batch of a walk along live jobs: where it ended, how many it saw, whose it met, which of those are held."""
+    """One batch of a walk along live jobs: where it ended, how many it saw, whose it met, which of those are held.
+
+    `woken`: the queues in which their end made dependents claimable.
+    """
 
     upto: UUID | None
     seen: int
     queues: list[UUID] = field(default_factory=list)
     waiting: list[UUID] = field(default_factory=list)
+    woken: frozenset[UUID] = frozenset()
 
 
 _vanish = Statement.beside(__file__, Walked)
@@ -37,12 +41,11 @@ def vanish_steps(*, queues: Sequence[UUID], after: UUID = NOWHERE, limit: int = 
     The walk is over when it saw fewer.
     """
     [walked] = yield from _vanish.ask(queues=list(queues), after=after, limit=limit)
-    if walked.waiting:
-        shelved = yield from shelve(ids=walked.waiting, reason=Reason.CANCELLED)
-        woke = {row.job_id: JobState.CANCELLED for row in shelved if row.has_dependents}
-        if woke:
-            yield from wake(ended=woke)
-    return walked
+    if not walked.waiting:
+        return walked
+    shelved = yield from shelve(ids=walked.waiting, reason=Reason.CANCELLED)
+    children = yield from wake(ended={row.job_id: JobState.CANCELLED for row in shelved if row.has_dependents})
+    return replace(walked, woken=frozenset(child.queue_id for child in children if child.state == JobState.QUEUED))
 
 
 def vanish_dead_steps(*, queue_id: UUID, limit: int = LIMIT) -> Steps[int]:

@@ -10,6 +10,7 @@ from apps.accounts.services.deletion import drop_organization, drop_project
 from apps.audit.record import SYSTEM
 from apps.jobs.engine import vanish as engine
 from apps.jobs.engine.ready import NOWHERE
+from apps.jobs.engine.wake import wake_queue
 from apps.queues.engine.vanish import Deleted, vanish_due, vanish_mark
 from apps.queues.models import Queue
 from apps.queues.services.deletion import drop, forget_minutes, mark
@@ -55,6 +56,8 @@ def _walk(queue_ids: list[UUID], until: float) -> set[UUID] | None:
     while time.monotonic() < until:
         walked = engine.vanish(queues=queue_ids, after=after, limit=LIMIT)
         live.update(walked.queues)
+        for queue_id in walked.woken:
+            wake_queue(queue_id)
         if walked.upto is None or walked.seen < LIMIT:
             return live
         after = walked.upto

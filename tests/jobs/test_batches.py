@@ -8,8 +8,12 @@ import pytest
 from apps.audit.models import Entry
 from apps.errors import BadInput, IllegalMove
 from apps.jobs import services
+from apps.jobs.engine.complete_due import complete_due
+from apps.jobs.engine.pause import pause
+from apps.jobs.engine.ready import NOWHERE
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors.batches import progress_of
+from apps.jobs.services import complete
 from apps.queues.models import RetryPolicy
 from tests.acts import enqueue, finish, take, take_one
 from tests.factories import RetryPolicyFactory
@@ -118,6 +122,23 @@ def test_a_batch_of_nothing_new_is_followed_at_once(queue):
     services.submit_batch(queue=queue, jobs=[{"type": "ping", "unique_key": "k"}], on_complete=AFTER)
     assert services.complete_batches() == 1
     assert followers()[0].payload["batch"]["size"] == 0
+
+
+def test_a_turn_looks_at_no_batch_twice(queue, session, monkeypatch):
+    """However many are open before those that have ended: each is found after the last."""
+    waits, *ended = [submit(queue, 1, on_complete=AFTER) for _ in range(4)]
+    pause(ids=[Job.objects.get(batch_id=waits.pk).pk])
+    finish(session, *take(session, queue))
+    afters = []
+
+    def look_after(*, after):
+        afters.append(after)
+        return complete_due(after=after)
+
+    monkeypatch.setattr(complete, "complete_due", look_after)
+    assert services.complete_batches() == 3
+    assert afters == [NOWHERE, *(one.pk for one in ended)]
+    assert services.complete_batches() == 0
 
 
 def test_what_cannot_follow_any_more_is_told_and_holds_up_no_other(queue, session):

@@ -1,6 +1,7 @@
 """Make the jobs that follow batches, and cancel batches."""
 
 from typing import Any
+from uuid import UUID
 
 import structlog
 from django.db import transaction
@@ -10,6 +11,7 @@ from apps.audit.record import Actor, record
 from apps.errors import IllegalMove, Refusal
 from apps.jobs.engine.cancel import cancel_many
 from apps.jobs.engine.complete_due import complete_due
+from apps.jobs.engine.ready import NOWHERE
 from apps.jobs.models import Batch
 from apps.jobs.selectors.batches import live_ids, progress_of
 from apps.jobs.services.submit import submit_one
@@ -24,19 +26,21 @@ log = structlog.get_logger("fencepost.loops")
 def complete_batches() -> int:
     """Make the jobs that follow batches all of whose jobs have ended, each once; answers how many batches were seen to.
 
-    Any number may do so at once: a batch is held while its job is made, and marked in the same transaction.
+    Any number may do so at once: a batch is held while its job is made, and marked in the same transaction. Each is
+    looked for after the last, past those that are still open only once; what ends behind is found by the next turn.
     """
-    done = 0
-    while done < TURN and _complete_one():
+    done, last = 0, _complete_one(NOWHERE)
+    while last is not None:
         done += 1
+        last = _complete_one(last) if done < TURN else None
     return done
 
 
 @transaction.atomic
-def _complete_one() -> bool:
-    batch_id = complete_due()
+def _complete_one(after: UUID) -> UUID | None:
+    batch_id = complete_due(after=after)
     if batch_id is None:
-        return False
+        return None
     batch = Batch.objects.select_related("queue__project").get(pk=batch_id)
     counts = progress_of(batch).counts
     ended = {"id": str(batch.pk), "size": batch.size, **{state.value: counts.get(state, 0) for state in sorted(FINAL)}}
@@ -51,7 +55,7 @@ def _complete_one() -> bool:
     tell(
         project_id=batch.project_id, kind="batch.completed", queue_id=batch.queue_id, job=batch.on_complete_job, **ended
     )
-    return True
+    return batch_id
 
 
 def _follow(batch: Batch, ended: dict[str, Any]) -> None:

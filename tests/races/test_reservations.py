@@ -7,13 +7,14 @@ from apps.audit.record import SYSTEM
 from apps.bench.services.invariants import broken
 from apps.errors import Conflict, WorkerUnavailable
 from apps.jobs import services
+from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.models import Job
 from apps.sql import open_own
 from apps.workers.engine.register import register
 from apps.workers.models import Reservation, Session
 from tests import acts
 from tests.factories import SessionFactory
-from tests.jobs.aims import aimed, ids, open_only, workflow
+from tests.jobs.aims import aimed, ids, open_only, targets, workflow
 from tests.races.stage import aside, meanwhile, together
 
 pytestmark = pytest.mark.usefixtures("arena")
@@ -106,6 +107,25 @@ def test_a_boot_that_meets_the_reservation_of_its_worker_is_closed_too(queue):
         made = reserve(flow, session)
     again = Session.objects.get(pk=boot.result().session_id)
     assert again.reservation_id == made.pk
+
+
+def test_a_submission_that_waited_for_the_reservation_is_reserved_too(queue):
+    session = SessionFactory.create()
+    flow, _ = workflow(queue)
+    with meanwhile(lambda: services.submit(queue=queue, type="ping", workflow=flow.pk)) as late:
+        made = reserve(flow, session)
+    assert targets(late.result().pk) == [made.pk]
+
+
+def test_what_is_published_behind_the_reservation_is_reserved_too(queue):
+    session, other = SessionFactory.create_batch(2)
+    flow, _ = workflow(queue, jobs=1, placement=None)
+    [taken] = open_only(other, queue)
+    follow = (NewJob(queue_id=queue.pk, type="ping", anywhere=True),)
+    with meanwhile(lambda: acts.finish(other, taken, follow=follow, workflow_id=flow.pk)) as ended:
+        made = reserve(flow, session)
+    assert ended.result()
+    assert targets(follow[0].id) == [made.pk]
 
 
 def test_an_end_by_hand_waits_for_the_claim_that_goes_by_it(queue):

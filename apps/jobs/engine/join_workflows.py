@@ -15,7 +15,7 @@ class Joined:
     project_id: UUID
     is_paused: bool
     is_cancelled: bool
-    is_reserved: bool  # as it was before it was held: whom its jobs wait for is said by aim.sql
+    is_reserved: bool  # or was, until its reservation ended by itself: whom its jobs wait for is said by aim.sql
 
 
 _join = Statement.beside(__file__, Joined)

@@ -4,18 +4,20 @@ from uuid import UUID
 
 from django.db import transaction
 
+from apps.errors import WorkerUnavailable
 from apps.jobs.engine.reservable import Standing, free_worker, standing
 from apps.jobs.models import Workflow
 from apps.jobs.services.reserve import finish, give, queues_of, said, wake_all
+from apps.workers.engine.release import release as release_worker
 from apps.workers.models import Reservation, ReservationState
 
-BATCH = 200  # reservations in a turn
+NOBODY = "No live worker that serves its queues is free of reservations."
 
 
 def settle_reservations() -> None:
-    """Look at every reservation that is not over; one that somebody else looks at is left to them."""
+    """Look at every reservation that is not over, each by itself; one that somebody else looks at is left to them."""
     waiting = Reservation.objects.exclude(state=ReservationState.RELEASED)
-    for reservation_id in list(waiting.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+    for reservation_id in list(waiting.order_by("pk").values_list("pk", flat=True)):
         settle(reservation_id)
 
 
@@ -30,7 +32,7 @@ def settle(reservation_id: UUID) -> None:
     workflow = flows.filter(pk=found.workflow_id).first()
     if workflow is None:
         if not Workflow.objects.filter(pk=found.workflow_id).exists():  # pruned, or gone with its project
-            Reservation.objects.filter(pk=found.pk).update(state=ReservationState.RELEASED)
+            release_worker(reservation_id=found.pk)
         return
     now = standing(reservation_id=found.pk)
     if not now.is_live or (found.state == ReservationState.DRAINING and now.running == now.elsewhere):
@@ -45,11 +47,7 @@ def _begin(reservation: Reservation, workflow: Workflow, now: Standing) -> None:
     if reservation.worker_id is None:
         queues = queues_of(workflow.pk)
         worker_id = free_worker(organization_id=reservation.organization_id, queues=queues)
-        if worker_id is None:
-            _note(reservation, "No live worker that serves its queues is free of reservations.")
-            return
-        give(reservation, worker_id)
-        _note(reservation, "")
+        _note(reservation, "" if worker_id and _given(reservation, worker_id) else NOBODY)
         return
     if trouble := _trouble(now):
         _note(reservation, trouble)
@@ -59,6 +57,15 @@ def _begin(reservation: Reservation, workflow: Workflow, now: Standing) -> None:
         Workflow.objects.filter(pk=workflow.pk).update(assigned_worker=reservation.worker_id)
         said(reservation, workflow, "bound", worker=now.uid)
         wake_all(workflow.pk)
+
+
+def _given(reservation: Reservation, worker_id: UUID) -> bool:
+    """False where somebody has reserved it since it was found free: the next turn finds another."""
+    try:
+        give(reservation, worker_id)
+    except WorkerUnavailable:
+        return False
+    return True
 
 
 def _watch(reservation: Reservation, workflow: Workflow, now: Standing) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from apps.jobs.models import Batch, Job
 from apps.jobs.services import complete_batches
-from tests.acts import finish, take
+from tests.acts import fall_silent, finish, take
 from tests.api.caller import pointers, problem
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +60,18 @@ def test_a_sifted_call_is_made_once_per_key_and_told_again(api, jobs):
     assert first.json()["rejected"][0] == second.json()["rejected"][0]
     assert [one["index"] for one in second.json()["rejected"]] == [1, 2]
     assert Job.objects.count() == 1
+
+
+def test_a_worker_that_is_away_rejects_its_job_alone_and_says_so_again(api, jobs, session):
+    worker = session.worker.uid
+    fall_silent(session)
+    asked = {"jobs": [{"type": "a"}, {"type": "a", "required_worker": worker}], "on_error": "reject_item"}
+    first, second = (api.post(f"{jobs}/batch", asked, key="k") for _ in range(2))
+    assert (first.status_code, second.status_code) == (202, 200)
+    assert first.json() == second.json()
+    [rejected] = first.json()["rejected"]
+    assert (rejected["index"], rejected["error"]["code"]) == (1, "worker_unavailable")
+    assert [one["pointer"] for one in rejected["error"]["errors"]] == ["#/jobs/1/required_worker"]
 
 
 def test_where_all_are_rejected_there_is_no_batch(api, jobs):

@@ -13,9 +13,11 @@ from apps.jobs.engine.pause import pause
 from apps.jobs.engine.ready import NOWHERE
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors.batches import progress_of
+from apps.jobs.serializers.bodies import AfterFields, JobFields
 from apps.jobs.services import complete
+from apps.jobs.services.batch import NOT_AFTER
 from apps.queues.models import RetryPolicy
-from tests.acts import enqueue, finish, take, take_one
+from tests.acts import enqueue, fall_silent, finish, take, take_one
 from tests.factories import RetryPolicyFactory
 from tests.jobs.looks import ANN, look, run, state
 from tests.jobs.schedules import said
@@ -173,6 +175,8 @@ def test_a_follower_keeps_the_policy_it_named_by_its_id(queue, session):
         ({"type": "x", "priority": 5000}, "priority"),
         ({"type": "x", "nonsense": 1}, "nonsense"),
         ({"type": "x", "retry_policy": "none"}, "retry_policy"),
+        ({"type": "x", "required_worker": "press-1"}, "required_worker"),
+        ({"type": "x", "placement": "job"}, "placement"),
     ],
 )
 def test_faults_of_the_follower_are_pointed_at(queue, asked, pointer):
@@ -180,6 +184,10 @@ def test_faults_of_the_follower_are_pointed_at(queue, asked, pointer):
         submit(queue, on_complete=asked)
     assert [fault.pointer for fault in error.value.errors] == [f"#/on_complete/{pointer}"]
     assert not Batch.objects.exists()
+
+
+def test_a_follower_may_be_all_that_it_is_told_to_be_and_nothing_else():
+    assert set(AfterFields().fields) == set(JobFields().fields) - set(NOT_AFTER)
 
 
 # Cancel.
@@ -234,6 +242,31 @@ def test_jobs_at_fault_are_left_out_and_the_others_made(queue):
     assert done.batch is not None
     assert done.batch.size == 3
     assert {look(one.job_id).batch_id for one in done.jobs.values()} == {done.batch.pk}
+
+
+def test_a_worker_that_is_away_and_a_workflow_that_was_cancelled_are_faults_of_their_jobs_alone(queue, session):
+    cancelled, fine = begin(queue, {"a": []}), begin(queue, {"a": []})
+    services.cancel_workflow(workflow=cancelled, actor=ANN)
+    worker = session.worker.uid
+    fall_silent(session)
+    jobs: list[dict[str, Any]] = [
+        {"type": "ping", "required_worker": worker},
+        {"type": "ping", "workflow": fine.pk},
+        {"type": "ping", "workflow": cancelled.pk},
+        {"type": "ping", "workflow": cancelled.pk},
+        {"type": "ping", "workflow": uuid4()},
+    ]
+    done = services.sift_batch(queue=queue, jobs=jobs)
+    assert list(done.jobs) == [1]
+    assert {place: (error.code, [one.pointer for one in error.errors]) for place, error in done.rejected.items()} == {
+        0: ("worker_unavailable", ["#/jobs/0/required_worker"]),
+        2: ("illegal_move", ["#/jobs/2/workflow"]),
+        3: ("illegal_move", ["#/jobs/3/workflow"]),
+        4: ("bad_input", ["#/jobs/4/workflow"]),
+    }
+    with pytest.raises(IllegalMove) as whole:
+        services.submit_batch(queue=queue, jobs=jobs[1:4])
+    assert [one.pointer for one in whole.value.errors] == ["#/jobs/1/workflow", "#/jobs/2/workflow"]
 
 
 def test_where_all_are_at_fault_there_is_no_batch(queue):

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.once import Made, once
 from apps.accounts.api.schema import tells
-from apps.errors import BadInput, NotFound
+from apps.errors import BadInput, NotFound, Refusal
 from apps.jobs import services
 from apps.jobs.api import examples
 from apps.jobs.api.submit import jobs_of, receipt, receipt_of
@@ -119,7 +119,7 @@ def _sifts(queue: Queue, call: Mapping[str, Any]) -> Made:
     return Made([batch_id or NOT_MADE, *ids], body, status=202)
 
 
-def _rejected(place: int, error: BadInput) -> dict[str, Any]:
+def _rejected(place: int, error: Refusal) -> dict[str, Any]:
     faults = [{"pointer": fault.pointer, "detail": fault.detail} for fault in error.errors]
     return {"index": place, "error": {"code": error.code, "detail": str(error), "errors": faults}}
 

@@ -55,7 +55,9 @@ class AfterFields(Body):
     retry_policy = Text(max_length=NAME_MAX, required=False, help_text="Its id, or its name in the project.")
     max_attempts = Whole(min_value=1, max_value=1000, required=False)
     max_losses = Whole(min_value=1, max_value=1000, required=False)
+    max_snoozes = Whole(min_value=0, max_value=1000, required=False)
     concurrency_key = Text(max_length=KEY_MAX, required=False)
+    requires_approval = Flag(required=False, help_text="Somebody must approve it before it runs.")
     labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
 
 

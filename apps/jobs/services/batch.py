@@ -9,15 +9,17 @@ from django.conf import settings
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from apps.errors import BadInput, Fault
+from apps.errors import BadInput, Fault, IllegalMove, Refusal, WorkerUnavailable
 from apps.jobs.engine.enqueue import Enqueued, NewJob
 from apps.jobs.models import Batch
 from apps.jobs.services.full import refuse_when_full
 from apps.jobs.services.submit import enqueue_here, new_job, queue_of
 from apps.queues.models import Queue
 
-# What the job that follows a batch may not have: it waits for the batch, and is made whatever happens.
-NOT_AFTER = ("depends_on", "on_parent_failure", "unique_key", "workflow", "run_at")
+# What the job that follows a batch may not have: it waits for the batch, and is made whatever happens, also to a worker.
+NOT_AFTER = ("depends_on", "on_parent_failure", "unique_key", "workflow", "run_at", "required_worker", "placement")
+# What may be wrong with a job of a call, and not with the call.
+FAULTS = (BadInput, WorkerUnavailable, IllegalMove)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Sifted:
 
     batch: Batch | None
     jobs: dict[int, Enqueued]
-    rejected: dict[int, BadInput]
+    rejected: dict[int, Refusal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,11 @@ def sift_batch(
     checked, rejected = _checked(call.queue, jobs)
     placed: dict[int, Enqueued] = {}
     while checked and not placed:
-        try:  # what only the database knows to be wrong: a parent or a workflow that is not there
+        try:  # what only the database knows to be wrong: a parent or a workflow that is not there, or was cancelled
             with transaction.atomic():
                 found = enqueue_here(call.queue, list(checked.values()), batch_id=call.id, submitted_by=submitted_by)
             placed = dict(zip(checked, found, strict=True))
-        except BadInput as error:
+        except FAULTS as error:
             rejected |= _by_place(error, list(checked))
             checked = {place: job for place, job in checked.items() if place not in rejected}
     return Sifted(_kept(call, list(placed.values())) if placed else None, placed, dict(sorted(rejected.items())))
@@ -99,38 +101,40 @@ def _call(
     return _Call(place, by, after)
 
 
-def _checked(queue: Queue, jobs: Sequence[Mapping[str, Any]]) -> tuple[dict[int, NewJob], dict[int, BadInput]]:
+def _checked(queue: Queue, jobs: Sequence[Mapping[str, Any]]) -> tuple[dict[int, NewJob], dict[int, Refusal]]:
     """Jobs by their place in the call, and those at fault."""
     policies: dict[str, UUID] = {}
     checked: dict[int, NewJob] = {}
-    rejected: dict[int, BadInput] = {}
+    rejected: dict[int, Refusal] = {}
     for place, fields in enumerate(jobs):
         try:
             checked[place] = new_job(queue, fields, pointer=f"#/jobs/{place}", policies=policies)
-        except BadInput as fault:
+        except FAULTS as fault:
             rejected[place] = fault
     return checked, rejected
 
 
-def fault_of(queue: Queue, fields: Mapping[str, Any], place: int) -> BadInput:
-    """What is wrong with a job that was rejected; a parent or a workflow may have come since."""
-    _, rejected = _checked(queue, [fields])
+def fault_of(queue: Queue, fields: Mapping[str, Any], place: int) -> Refusal:
+    """What is wrong with a job that was rejected; what it names may have come since."""
     pointer = f"#/jobs/{place}"
-    if not rejected:
-        return BadInput.at(pointer, "It names a job or a workflow that was not there.")
-    faults = [Fault(fault.pointer.replace("#/jobs/0", pointer, 1), fault.detail) for fault in rejected[0].errors]
-    return type(rejected[0])(str(rejected[0]).replace("#/jobs/0", pointer, 1), errors=faults)
+    try:
+        new_job(queue, fields, pointer=pointer, policies={})
+    except FAULTS as fault:
+        return fault
+    return BadInput.at(pointer, "It names a job, a workflow or a worker that was not there, or took no more.")
 
 
-def _by_place(error: BadInput, places: Sequence[int]) -> dict[int, BadInput]:
-    """The faults of each job; the engine counts only those it was given."""
+def _by_place(error: Refusal, places: Sequence[int]) -> dict[int, Refusal]:
+    """The faults of each job; the engine counts only those it was given. One that is of no job is raised again."""
     found: dict[int, list[Fault]] = {}
     for fault in error.errors:
         _, _, number, name = fault.pointer.split("/")
         place = places[int(number)]
         found.setdefault(place, []).append(Fault(f"#/jobs/{place}/{name}", fault.detail))
+    if not found:
+        raise error
     return {
-        place: BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults) for place, faults in found.items()
+        place: type(error)(f"{faults[0].pointer}: {faults[0].detail}", errors=faults) for place, faults in found.items()
     }
 
 

@@ -16,8 +16,8 @@ from apps.jobs.states import JobState, Placement
 def join(jobs: Sequence[NewJob], *, project_id: UUID, pointer: str) -> Mapping[UUID, Joined]:
     """Hold the workflows that these jobs name until the transaction ends; answers them as they are.
 
-    Raises BadInput at `pointer`/workflow of the n-th job for one that is not of the project, IllegalMove for one
-    that was cancelled.
+    Raises BadInput at `pointer`/workflow of the n-th job for one that is not of the project, IllegalMove there for
+    one that was cancelled.
     """
     found = join_workflows({job.workflow_id for job in jobs if job.workflow_id})
     ours = {key: one for key, one in found.items() if one.project_id == project_id}
@@ -27,9 +27,13 @@ def join(jobs: Sequence[NewJob], *, project_id: UUID, pointer: str) -> Mapping[U
         if job.workflow_id and job.workflow_id not in ours
     ]
     refuse(faults)
-    for one in found.values():
-        if one.is_cancelled:
-            raise IllegalMove(f"Workflow {one.id} was cancelled.")
+    late = [
+        Fault(f"{pointer.format(place)}/workflow", f"Workflow {job.workflow_id} was cancelled.")
+        for place, job in enumerate(jobs)
+        if job.workflow_id and found[job.workflow_id].is_cancelled
+    ]
+    if late:
+        raise IllegalMove(late[0].detail, errors=late)
     return found
 
 

@@ -10,10 +10,12 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import Role
 from apps.audit.relay import relay
+from apps.jobs.models import Workflow
 from apps.queues.models import Depth, Queue
 from tests import acts
 from tests.api.caller import Api, token_of
-from tests.factories import MembershipFactory, QueueFactory
+from tests.factories import MembershipFactory, QueueFactory, WorkerFactory
+from tests.jobs.aims import workflow
 from tests.remote.conftest import api_of, begin
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +67,17 @@ def test_lists_take_three_statements_whatever_the_page(program, queue, session, 
         "orgs",
     ):
         assert cost(partial(program.get, path)) <= 3, path
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_list_of_workflows_takes_four_and_one_for_all_their_workers(program, queue, count):
+    path = f"projects/{queue.project_id}/workflows"
+    for worker in WorkerFactory.create_batch(count):
+        workflow(queue, jobs=1, placement=None, assigned_worker=worker.pk)
+        workflow(queue, jobs=1, placement=None, required_worker=worker.pk)
+    assert cost(lambda: program.get(path)) == 5
+    Workflow.objects.update(assigned_worker=None, required_worker=None)
+    assert cost(lambda: program.get(path)) == 4
 
 
 def test_a_remote_workers_calls_take_six_at_most(queue):

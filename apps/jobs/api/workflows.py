@@ -1,6 +1,6 @@
 """Workflows: submitted whole, listed, shown with their graph, and steered as one thing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +25,8 @@ from apps.jobs.selectors.targets import names
 from apps.jobs.serializers import workflows as told
 from apps.jobs.services.workflow import Begun
 
+type Workers = Mapping[UUID | None, str]
+
 
 class Workflows(Endpoint):
     route = "project-workflows"
@@ -40,8 +42,8 @@ class Workflows(Endpoint):
         home = self.reach(reach.projects(self.caller), pk=project)
         pager = Pager(request, within=project)
         rows = pager.rows(Workflow.objects.filter(project=home))
-        stand = reads.standings(rows)
-        return Response(pager.answer(rows, lambda row: _listed(row, stand[row.pk]), lambda row: row.pk))
+        stand, workers = reads.standings(rows), _workers(rows)
+        return Response(pager.answer(rows, lambda row: _listed(row, stand[row.pk], workers), lambda row: row.pk))
 
     @tells(
         "Submit a workflow",
@@ -83,7 +85,7 @@ class OneWorkflow(Endpoint):
         seen = reads.seen_queues(found.project, shown, self.role)
         plan = reads.plan(shown)
         facts = {
-            **_facts(found, reads.standings([found])[found.pk]),
+            **_facts(found, reads.standings([found])[found.pk], _workers([found])),
             "steps": _steps(shown, plan, reads.results(shown, visible=seen)),
             "edges": [{"parent": parent, "child": child} for parent, child in plan.edges],
             "more": more,
@@ -92,8 +94,12 @@ class OneWorkflow(Endpoint):
         return Response(told.WorkflowDetailAnswer(facts).data)
 
 
-def _facts(workflow: Workflow, standing: reads.Standing) -> dict[str, Any]:
-    workers = names([workflow.required_worker, workflow.assigned_worker])
+def _workers(workflows: Sequence[Workflow]) -> Workers:
+    """What the workers of these are called, in one statement."""
+    return names([key for one in workflows for key in (one.required_worker, one.assigned_worker)])
+
+
+def _facts(workflow: Workflow, standing: reads.Standing, workers: Workers) -> dict[str, Any]:
     return {
         **vars(workflow),
         "required_worker": workers.get(workflow.required_worker),
@@ -105,13 +111,13 @@ def _facts(workflow: Workflow, standing: reads.Standing) -> dict[str, Any]:
     }
 
 
-def _listed(workflow: Workflow, standing: reads.Standing) -> dict[str, Any]:
-    return told.WorkflowAnswer(_facts(workflow, standing)).data
+def _listed(workflow: Workflow, standing: reads.Standing, workers: Workers) -> dict[str, Any]:
+    return told.WorkflowAnswer(_facts(workflow, standing, workers)).data
 
 
 def shown(workflow: Workflow) -> dict[str, Any]:
     """A workflow as it is now, as lists show it."""
-    return _listed(workflow, reads.standings([workflow])[workflow.pk])
+    return _listed(workflow, reads.standings([workflow])[workflow.pk], _workers([workflow]))
 
 
 def _steps(shown: Sequence[ListedStep], plan: reads.Plan, results: dict[UUID, Any]) -> list[dict[str, Any]]:

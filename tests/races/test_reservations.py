@@ -9,6 +9,7 @@ from apps.errors import Conflict, WorkerUnavailable
 from apps.jobs import services
 from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.models import Job
+from apps.jobs.services.join import hold_workflow
 from apps.sql import open_own
 from apps.workers.engine.register import register
 from apps.workers.models import Reservation, Session
@@ -126,6 +127,25 @@ def test_what_is_published_behind_the_reservation_is_reserved_too(queue):
         made = reserve(flow, session)
     assert ended.result()
     assert targets(follow[0].id) == [made.pk]
+
+
+def test_a_job_that_is_being_reserved_is_not_given_away(queue):
+    """Whoever gives it away holds the workflow before the job, as all do, and then asks."""
+    session, other = SessionFactory.create_batch(2)
+    flow, [job] = workflow(queue, jobs=1, placement=None)
+    with meanwhile(lambda: services.reassign(job_id=job, actor=SYSTEM, worker=other.worker.uid)) as given:
+        hold_workflow(flow.pk)
+        given.meet()
+        reserve(flow, session)
+    assert isinstance(given.exception(), Conflict)
+
+
+def test_a_workflow_that_is_being_reserved_is_not_given_away(queue):
+    session, other = SessionFactory.create_batch(2)
+    flow, _ = workflow(queue)
+    with meanwhile(lambda: services.reassign_workflow(workflow=flow, actor=SYSTEM, worker=other.worker.uid)) as given:
+        reserve(flow, session)
+    assert isinstance(given.exception(), Conflict)
 
 
 def test_an_end_by_hand_waits_for_the_claim_that_goes_by_it(queue):

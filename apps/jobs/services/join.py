@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from apps.errors import Fault, IllegalMove
+from apps.errors import Fault, IllegalMove, NotFound
 from apps.jobs.engine.aim import aim
 from apps.jobs.engine.enqueue import Enqueued, NewJob
 from apps.jobs.engine.join_workflows import Joined, join_workflows
 from apps.jobs.engine.pause import pause
+from apps.jobs.models import Workflow
 from apps.jobs.selectors import find
 from apps.jobs.services.check import refuse
 from apps.jobs.states import JobState, Placement
@@ -55,6 +56,18 @@ def aim_at(jobs: Sequence[NewJob], placed: Sequence[Enqueued], joined: Mapping[U
     ]
     if ids:
         aim(ids=ids)
+
+
+def hold_workflow(workflow_id: UUID) -> Workflow:
+    """A workflow with its project, before any of its jobs is held: whoever binds or joins it waits until we are done.
+
+    Raises NotFound.
+    """
+    rows = Workflow.objects.select_for_update(no_key=True, of=("self",)).select_related("project")
+    workflow = rows.filter(pk=workflow_id).first()
+    if workflow is None:
+        raise NotFound
+    return workflow
 
 
 def hold_workflow_of(job_id: UUID) -> Joined | None:

@@ -12,6 +12,7 @@ from apps.jobs.engine.wake import wake_queue
 from apps.jobs.models import Job, Workflow
 from apps.jobs.selectors import find
 from apps.jobs.selectors.targets import reserved, targetable
+from apps.jobs.services.join import hold_workflow, hold_workflow_of
 from apps.jobs.services.recorded import recorded
 from apps.jobs.states import Placement
 from apps.queues.models import Queue
@@ -27,7 +28,8 @@ def reassign(*, job_id: UUID, actor: Actor, worker: str | None) -> None:
     that one's reservation decides, and BadInput or WorkerUnavailable as submitting it would.
     """
     job = find(job_id)
-    if job.workflow_id and reserved(job.workflow_id):
+    flow = hold_workflow_of(job_id)  # before the job: what is asked of it must hold until the end
+    if flow and reserved(flow.id):
         raise Conflict("Its workflow is reserved for a worker; end the reservation first.")
     chosen = worker and targetable(
         uid=worker, organization_id=job.queue.project.organization_id, queues=[job.queue], pointer=POINTER
@@ -47,6 +49,7 @@ def reassign_workflow(*, workflow: Workflow, actor: Actor, worker: str | None) -
 
     Raises Conflict naming the jobs while some of them still run elsewhere, or where it is reserved.
     """
+    hold_workflow(workflow.pk)
     if reserved(workflow.pk):
         raise Conflict("This workflow is reserved for a worker; end the reservation first.")
     waiting = Job.objects.filter(shelved_on=None, workflow_id=workflow.pk, placement=Placement.DISPATCH)

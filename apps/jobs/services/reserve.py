@@ -12,6 +12,7 @@ from apps.jobs.engine.reservable import standing
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.models import Job, Workflow
 from apps.jobs.selectors.targets import targetable
+from apps.jobs.services.join import hold_workflow
 from apps.queues.engine.tell import tell
 from apps.queues.models import Queue
 from apps.workers.engine.close import close
@@ -28,7 +29,7 @@ def reserve(*, workflow_id: UUID, actor: Actor, worker: str | None = None, point
     From now on none of its jobs starts anywhere, and nothing else on that worker, until what runs has ended there
     and elsewhere. Raises Conflict where it is reserved already, BadInput and WorkerUnavailable for the worker.
     """
-    workflow = _held(workflow_id)
+    workflow = hold_workflow(workflow_id)
     if Reservation.objects.filter(workflow_id=workflow_id).exclude(state=ReservationState.RELEASED).exists():
         raise Conflict("This workflow is reserved already, or its last reservation has not ended yet.")
     organization_id = workflow.project.organization_id
@@ -62,7 +63,7 @@ def end_reservation(*, reservation_id: UUID, actor: Actor) -> Reservation:
         raise NotFound
     if found.state not in (ReservationState.PENDING, ReservationState.BOUND):
         raise Conflict(f"This reservation is {found.state}.")
-    workflow = _held(found.workflow_id)
+    workflow = hold_workflow(found.workflow_id)
     before = found.state
     Workflow.objects.filter(pk=workflow.pk).update(dedicated=False)
     finish(found, workflow)
@@ -116,12 +117,3 @@ def queues_of(workflow_id: UUID) -> list[UUID]:
 def wake_all(workflow_id: UUID) -> None:
     for queue_id in queues_of(workflow_id):
         wake_queue(queue_id)
-
-
-def _held(workflow_id: UUID) -> Workflow:
-    """The workflow, so that nobody binds it or joins it meanwhile."""
-    rows = Workflow.objects.select_for_update(no_key=True, of=("self",)).select_related("project")
-    workflow = rows.filter(pk=workflow_id).first()
-    if workflow is None:
-        raise NotFound
-    return workflow

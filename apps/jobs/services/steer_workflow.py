@@ -8,7 +8,6 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.timezone import now
 
-from apps.accounts.services.fields import hold
 from apps.audit.record import Actor, record
 from apps.errors import IllegalMove
 from apps.jobs.engine.cancel import cancel_many
@@ -21,6 +20,7 @@ from apps.jobs.engine.set_priority import set_priority
 from apps.jobs.engine.wake import wake_promoter, wake_queue
 from apps.jobs.models import Workflow
 from apps.jobs.selectors.workflows import dead_ids, live_ids
+from apps.jobs.services.join import hold_workflow
 from apps.jobs.states import JobState
 from apps.queues.engine.tell import tell
 
@@ -31,7 +31,7 @@ def cancel_workflow(*, workflow: Workflow, actor: Actor, force: bool = False) ->
 
     Nothing joins it any more. Cancelling it again reaches what still runs; IllegalMove where all has ended.
     """
-    held = _held(workflow)
+    held = hold_workflow(workflow.pk)
     ids = live_ids(held)
     if not ids:
         raise IllegalMove("Every job of this workflow has ended.")
@@ -50,7 +50,7 @@ def pause_workflow(*, workflow: Workflow, actor: Actor, reason: str = "") -> Wor
 
     IllegalMove for one that was cancelled, or has ended. One that is paused stays so.
     """
-    held = _held(workflow)
+    held = hold_workflow(workflow.pk)
     _refuse_cancelled(held)
     if not live_ids(held):
         raise IllegalMove("Every job of this workflow has ended.")
@@ -64,7 +64,7 @@ def pause_workflow(*, workflow: Workflow, actor: Actor, reason: str = "") -> Wor
 @transaction.atomic
 def resume_workflow(*, workflow: Workflow, actor: Actor) -> Workflow:
     """Let a paused workflow go on: every paused job of it, also one that was paused by itself."""
-    held = _held(workflow)
+    held = hold_workflow(workflow.pk)
     if not held.paused_at:
         raise IllegalMove("This workflow is not paused.")
     before, after = _change(held, {"paused_at": None})
@@ -82,7 +82,7 @@ def retry_workflow(*, workflow: Workflow, actor: Actor) -> Workflow:
 
     IllegalMove in a cancelled workflow, and where nothing has failed.
     """
-    held = _held(workflow)
+    held = hold_workflow(workflow.pk)
     _refuse_cancelled(held)
     failed = dead_ids(held)
     if not failed:
@@ -100,7 +100,7 @@ def retry_workflow(*, workflow: Workflow, actor: Actor) -> Workflow:
 @transaction.atomic
 def set_workflow_priority(*, workflow: Workflow, actor: Actor, priority: int) -> Workflow:
     """Change the priority of every job of it that waits, for whatever it waits."""
-    held = _held(workflow)
+    held = hold_workflow(workflow.pk)
     _refuse_cancelled(held)
     before, after = _change(held, {"priority": priority})
     rows = set_priority(ids=live_ids(held), priority=priority)
@@ -112,7 +112,7 @@ def set_workflow_priority(*, workflow: Workflow, actor: Actor, priority: int) ->
 @transaction.atomic
 def move_workflow(*, workflow: Workflow, actor: Actor, to: str) -> Workflow:
     """Move what is queued of it up, down, to the top or bottom of its lines, as one group that keeps its own order."""
-    held = _held(workflow)
+    held = hold_workflow(workflow.pk)
     rows = moves(workflow_id=held.pk, to=to)
     if not rows:
         raise IllegalMove("Nothing of this workflow is queued.")
@@ -124,7 +124,7 @@ def move_workflow(*, workflow: Workflow, actor: Actor, to: str) -> Workflow:
 @transaction.atomic
 def run_workflow_next(*, workflow: Workflow, actor: Actor) -> Workflow:
     """Let what waits of it be the next that its queues hand out, whatever the priority of others; its own order stays."""
-    held = _held(workflow)
+    held = hold_workflow(workflow.pk)
     rows = nexts(workflow_id=held.pk)
     if not rows:
         raise IllegalMove("Nothing of this workflow is queued, or waits.")
@@ -132,11 +132,6 @@ def run_workflow_next(*, workflow: Workflow, actor: Actor) -> Workflow:
     _told(held, "run_next", by=actor.name)
     _recorded(held, actor, "workflow.run_next", {}, {"jobs": len(rows)})
     return held
-
-
-def _held(workflow: Workflow) -> Workflow:
-    """The workflow as it is, before any of its jobs is held: whoever adds one waits until we are done, or we for them."""
-    return hold(Workflow.objects.select_related("project"), workflow.pk)
 
 
 def _change(held: Workflow, fields: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,44 +1,54 @@
 """What the packages that let people in keep of them. Their own pages are not taken (config/console.py)."""
 
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.http import HttpRequest
 from unfold.decorators import display
 
+from apps.accounts.admin.powers import PowersConsole, outranks
+from apps.accounts.models import User
 from apps.audit.admin.console import Console, Window
+
+SessionStore = import_module(settings.SESSION_ENGINE).SessionStore
 
 
 class Deletable(Window):
-    """To be looked at, and to be ended."""
+    """To be looked at, and to be ended; what belongs to somebody with more power only by a superuser."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return super(Window, self).has_delete_permission(request, obj)
+        owner = getattr(obj, "user", None)
+        above = owner is not None and outranks(owner, request)
+        return super(Window, self).has_delete_permission(request, obj) and not above
 
 
 @admin.register(Group)
-class GroupConsole(Console):
-    """What staff of one kind may do."""
+class GroupConsole(PowersConsole):
+    """What staff of one kind may do: a superuser says so, or staff would give themselves what they lack."""
 
     list_display = ("name",)
     search_fields = ("name",)
     ordering = ("name",)
     filter_horizontal = ("permissions",)
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: Any) -> None:
-        before = self._powers(form.instance)
-        super().save_related(request, form, formsets, change)
-        after = self._powers(form.instance)
-        if before != after:
-            self.write(request, form.instance, "permissions", before=before, after=after)
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return cast("User", request.user).is_superuser
 
-    def _powers(self, group: Group) -> dict[str, list[str]]:
-        return {"permissions": sorted(group.permissions.values_list("codename", flat=True))}
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return cast("User", request.user).is_superuser
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return cast("User", request.user).is_superuser
+
+    def powers(self, row: Group) -> dict[str, list[str]]:
+        return {"permissions": sorted(row.permissions.values_list("codename", flat=True))}
 
 
 @admin.register(EmailAddress)
@@ -88,8 +98,8 @@ class SessionConsole(Deletable):
         return str(row.user_agent)[:80]
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        SessionStore().delete(obj.session_key)
         super().delete_model(request, obj)
-        obj.end()
 
 
 @admin.register(AccessAttempt)

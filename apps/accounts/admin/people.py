@@ -13,14 +13,15 @@ from unfold.admin import TabularInline
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from apps.accounts.admin.powers import PowersConsole, outranks
 from apps.accounts.models import ApiToken, Membership, Organization, Project, Role, User
 from apps.accounts.services import organizations as services
-from apps.accounts.services import tokens
+from apps.accounts.services import people, tokens
 from apps.audit.admin.console import Console, Window, actor_of
 
 
 @admin.register(User)
-class UserConsole(Console, UserAdmin):  # type: ignore[type-arg]
+class UserConsole(PowersConsole, UserAdmin):  # type: ignore[type-arg]
     """Only a superuser says who is staff; accounts are shut, never deleted."""
 
     form = UserChangeForm
@@ -46,8 +47,7 @@ class UserConsole(Console, UserAdmin):  # type: ignore[type-arg]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Who may change people may still not take over somebody with more power."""
-        above = obj is not None and (obj.is_superuser or obj.is_staff) and not cast("User", request.user).is_superuser
-        return super().has_change_permission(request, obj) and not (above and obj.pk != request.user.pk)
+        return super().has_change_permission(request, obj) and not (obj is not None and outranks(obj, request))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -57,26 +57,17 @@ class UserConsole(Console, UserAdmin):  # type: ignore[type-arg]
         with transaction.atomic():
             response = super().user_change_password(request, id, form_url)
             if request.method == "POST" and response.status_code == 302:
-                user = User.objects.get(pk=id)
-                tokens.revoke_logins(user=user)
-                self.write(request, user, "password")
+                people.end_logins(user=User.objects.get(pk=id), actor=actor_of(request))
         return response
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: Any) -> None:
         obj.email = obj.email.strip().lower()
         super().save_model(request, obj, form, change)
 
-    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: Any) -> None:
-        before = self._powers(form.instance)
-        super().save_related(request, form, formsets, change)
-        after = self._powers(form.instance)
-        if before != after:
-            self.write(request, form.instance, "permissions", before=before, after=after)
-
-    def _powers(self, user: User) -> dict[str, list[str]]:
+    def powers(self, row: User) -> dict[str, list[str]]:
         return {
-            "groups": [str(group) for group in user.groups.order_by("name")],
-            "permissions": sorted(user.user_permissions.values_list("codename", flat=True)),
+            "groups": [str(group) for group in row.groups.order_by("name")],
+            "permissions": sorted(row.user_permissions.values_list("codename", flat=True)),
         }
 
 

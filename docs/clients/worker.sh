@@ -65,10 +65,12 @@ while [ -z "$stopping" ]; do
         if [ -n "$job" ]; then run "$job" "$@"; fi
         # A lease of half a minute is kept by a heartbeat between two claims too.
         call POST "$session/heartbeat" '{"held": []}' >/dev/null
-    elif jq -e '.code == "session_over"' <<<"$answer" >/dev/null 2>&1; then
+    elif jq -e '.code == "session_over" or .code == "not_found"' <<<"$answer" >/dev/null 2>&1; then
         begin
     else
         sleep $((RANDOM % 3 + 1))
+        # After an outage longer than the lease: nothing is handed out until a heartbeat renews it.
+        call POST "$session/heartbeat" '{"held": []}' >/dev/null
     fi
 done
 call DELETE "$session"

@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from apps.jobs import services
 from apps.jobs.models import Attempt, JobLog, Progress
 from apps.workers.models import Session
+from tests import acts
 from tests.processes import final, until
 from tests.remote.serving import serving
 
@@ -26,6 +28,24 @@ pytestmark = [
 def env(own_database, tmp_path, token):
     with serving(own_database, tmp_path) as server:
         yield {**os.environ, "FENCEPOST_URL": server.url.removesuffix("/api/v1"), "FENCEPOST_TOKEN": token.text}
+
+
+@contextmanager
+def at_work(env, tmp_path, command):
+    """A worker in shell; told to end, it says goodbye. Yields where it writes what it has to say."""
+    log = tmp_path / "shell.log"
+    with log.open("wb") as output:
+        shell = subprocess.Popen(
+            [str(DOCS / "clients" / "worker.sh"), "sh-1", "ping", "bash", "-c", command],
+            env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+        )  # fmt: skip
+    try:
+        yield log
+        shell.send_signal(signal.SIGTERM)
+        assert shell.wait(30) == 0, log.read_text()
+    finally:
+        shell.kill()
+        shell.wait()
 
 
 def test_each_command_of_the_page_does_what_it_says(env, queue):
@@ -44,25 +64,24 @@ def test_each_command_of_the_page_does_what_it_says(env, queue):
     assert Session.objects.get().ended_at is not None
 
 
+def test_the_worker_in_shell_goes_on_after_an_outage_and_without_its_session(env, queue, tmp_path):
+    with at_work(env, tmp_path, "cat") as log:
+        until(Session.objects.exists)
+        for end in (lambda: acts.fall_silent(Session.objects.get()), Session.objects.all().delete):
+            end()
+            job = services.submit(queue=queue, type="ping")
+            [done] = final(job.pk, within=20)
+            assert done.state == "completed", log.read_text()
+
+
 def test_the_worker_in_shell_works(env, queue, tmp_path):
     command = (
         "jq -c '.payload.n as $n | if $n == 0 then halt_error(75) elif $n < 0 then error else {twice: ($n * 2)} end'"
     )
-    log = tmp_path / "shell.log"
-    with log.open("wb") as output:
-        shell = subprocess.Popen(
-            [str(DOCS / "clients" / "worker.sh"), "sh-1", "ping", "bash", "-c", command],
-            env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-        )  # fmt: skip
-    try:
+    with at_work(env, tmp_path, command):
         later = services.submit(queue=queue, type="ping", payload={"n": 0})
         fine, bad = (services.submit(queue=queue, type="ping", payload={"n": n}) for n in (21, -1))
         done, failed = final(fine.pk, bad.pk, within=40)
         assert (done.result, failed.state) == ({"twice": 42}, "dead_letter")
         until(lambda: Attempt.objects.filter(job_id=later.pk, outcome="retryable_error").exists())
-        shell.send_signal(signal.SIGTERM)
-        assert shell.wait(30) == 0, log.read_text()
-        assert Session.objects.get().ended_at is not None
-    finally:
-        shell.kill()
-        shell.wait()
+    assert Session.objects.get().ended_at is not None

@@ -10,6 +10,7 @@ from apps.workers.models import Session
 from tests import acts
 from tests.api.caller import pointers
 from tests.factories import QueueFactory
+from tests.jobs.aims import workflow
 from tests.remote.conftest import api_of, begin, pair
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +106,19 @@ def test_a_success_brings_its_next_jobs_along_once(remote, queue):
         assert remote.report(job, next_jobs=follow) == []
     [made] = Job.objects.filter(type="sheet.add")
     assert (made.queue_id, made.payload, made.priority) == (queue.pk, {"n": 1}, 3)
+
+
+def test_a_next_job_that_goes_where_its_workflow_goes_is_said_again_like_any_other(remote, queue):
+    workflow(queue, jobs=1)
+    job = remote.one()
+    other = acts.enqueue(queue)
+    follow = [{"type": "sheet.add", "placement": "dispatch"}]
+    assert remote.report(job, next_jobs=follow) == []
+    late = remote.one()
+    results = [{**pair(job), "outcome": "success", "next_jobs": follow}, {**pair(late), "outcome": "success"}]
+    assert remote.said("report", results=results) == {"fenced": []}
+    assert find(other).state == "completed"
+    assert Job.objects.filter(type="sheet.add").count() == 1
 
 
 def test_a_fenced_report_makes_nothing(api, remote, queue):

@@ -13,6 +13,7 @@ from apps.jobs.states import Outcome
 from apps.runtime.executor.follow import BYTES_MAX, follower
 from apps.runtime.executor.outcome import MESSAGE_MAX, NAME_MAX, TRACEBACK_MAX, cut
 
+NOWHERE = UUID(int=0), UUID(int=0)  # queue and workflow of a job that runs no more: nothing is made there
 # What comes with which outcomes alone.
 ANSWERS = {
     "result": (Outcome.SUCCESS.value, Outcome.NEEDS_APPROVAL.value),
@@ -49,10 +50,10 @@ def _end(session_id: UUID, pointer: str, one: dict[str, Any], running: dict[tupl
 
 
 def _follow(job: Any, pointer: str, given: Sequence[dict[str, Any]]) -> tuple[NewJob, ...]:
-    """Checked also where the report will be fenced: who is wrong hears of it either way."""
+    """Checked also of a job that runs no more, but for what depends on it: a report may be said again."""
     if len(given) > settings.BATCH_MAX:
         raise BadInput.at(pointer, f"An attempt publishes at most {settings.BATCH_MAX} jobs.")
-    queue_id, workflow_id = (job.queue_id, job.workflow_id) if job is not None else (UUID(int=0), None)
+    queue_id, workflow_id = (job.queue_id, job.workflow_id) if job is not None else NOWHERE
     made = tuple(
         follower(queue_id, workflow_id, fields, pointer=f"{pointer}/{place}") for place, fields in enumerate(given)
     )

@@ -9,9 +9,11 @@ from apps.jobs.selectors import find
 from apps.jobs.services import submit
 from apps.jobs.states import JobState
 from apps.queues.models import PausedType, Queue
+from apps.runtime.supervisor.turns import AT_ONCE
 from tests import acts
 from tests.api.caller import pointers
 from tests.factories import ProjectFactory, QueueFactory
+from tests.jobs.aims import workflow
 from tests.jobs.test_gates import limit
 from tests.remote.conftest import begin
 
@@ -113,6 +115,15 @@ def test_many_queues_take_turns(api, organization, queue):
         acts.enqueue(one)
     seen = [remote.one()["queue"] for _ in range(45)]
     assert len(set(seen)) == 40
+
+
+def test_a_worker_of_many_queues_gets_to_what_waits_for_it_behind_more_queues_of_others(api, project):
+    others = [QueueFactory.create() for _ in range(AT_ONCE + 1)]
+    own = [QueueFactory.create(project=project) for _ in range(AT_ONCE + 1)]
+    for one in [*others, own[-1]]:
+        workflow(one, jobs=1)
+    remote = begin(api)
+    assert [job["queue"] for _ in range(2) for job in remote.claim()] == [str(own[-1].pk)]
 
 
 def test_jobs_of_a_key_run_one_by_one(remote, queue):

@@ -33,7 +33,7 @@ class _Round(Clocks):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cursor = NOWHERE
+        self.cursor = self.aimed_cursor = NOWHERE
         self.gated = False  # some of its queues have limits
         self.plain_empty = False  # the last claim from those without found nothing
         self.odd = False  # whose turn it was when there was one slot for both kinds
@@ -48,8 +48,13 @@ class _Round(Clocks):
         if not more and self.cursor != NOWHERE:
             found += [one for one in _ready(NOWHERE, queues, few - len(found)) if one <= self.cursor]
         self.cursor = found[-1] if found else NOWHERE
-        aimed = ready_aimed(session_id=session_id, after=NOWHERE, limit=AT_ONCE)
-        return found + [one for one in aimed if one in queues and one not in found], more
+        return found + [one for one in self._aimed(session_id) if one in queues and one not in found], more
+
+    def _aimed(self, session_id: UUID) -> list[UUID]:
+        """Queues with jobs for the worker of a session, served or not; from the start again where that was the end."""
+        found = ready_aimed(session_id=session_id, after=self.aimed_cursor, limit=AT_ONCE)
+        self.aimed_cursor = found[-1] if len(found) == AT_ONCE else NOWHERE
+        return found
 
     def share(self, limit: int) -> int:
         """Of the room, that of queues with limits, as a local worker has it."""

@@ -3,10 +3,15 @@
 from typing import Any
 
 import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session as DjangoSession
 from django.test import Client
 
 from apps.accounts.models import ApiToken, TokenKind, User
+from apps.accounts.selectors.sessions import places
+from apps.accounts.services import sessions
 from apps.audit.models import Entry
+from apps.audit.record import Actor
 from tests.api.caller import Api, login_of, problem, token_of
 from tests.factories import PASSWORD, MembershipFactory, UserFactory
 
@@ -60,6 +65,28 @@ def test_all_others_end_in_one_go_and_tokens_for_programs_stay(ada):
     problem(there.get("auth/me"), 401)
     assert browser.get(PLACE).status_code == 401
     assert program.get("auth/me").status_code == 200
+
+
+def test_pages_that_a_new_password_ended_are_not_listed_and_looking_deletes_none(ada):
+    api, browser = login_of(ada), browse(ada)
+    assert ("page", "Firefox", False) in seen(api.get("auth/sessions"))
+    ada.set_password("another long secret")
+    ada.save()
+    assert seen(api.get("auth/sessions")) == {("login", "", True)}
+    assert UserSession.objects.filter(user=ada).exists()
+    assert DjangoSession.objects.exists()
+    assert browser.get(PLACE).status_code == 401
+
+
+def test_one_that_ended_meanwhile_does_not_keep_the_others(ada):
+    [first, second] = [login_of(ada) for _ in range(2)]
+    listed = places(ada, token_id=None, session_key=None)
+    here = Actor(name=ada.email, user_id=ada.pk)
+    sessions.end(user=ada, key=listed[0].id, actor=here)
+    sessions.end_all(user=ada, places=listed, actor=here)
+    for api in (first, second):
+        problem(api.get("auth/me"), 401)
+    assert Entry.objects.filter(action="user.logout").count() == 2
 
 
 def test_other_peoples_are_not_there(ada):

@@ -2,15 +2,20 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from uuid import UUID
 
 from allauth.usersessions.models import UserSession
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
 from django.db.models import Q, QuerySet
+from django.utils.crypto import constant_time_compare
 from django.utils.timezone import now
 
 from apps.accounts.models import ApiToken, TokenKind, User
 
 MOST = 200
+SessionStore = import_module(settings.SESSION_ENGINE).SessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +36,20 @@ def places(user: User, *, token_id: UUID | None, session_key: str | None) -> lis
     pages = [
         Place(UUID(int=one.pk), "page", one.created_at, one.last_seen_at, one.ip, one.user_agent, current=mine)
         for one in UserSession.objects.filter(user=user).order_by("-pk")[:MOST]
-        if (mine := one.session_key == session_key) or one.exists()
+        if (mine := one.session_key == session_key) or _holds(user, one.session_key)
     ]
     logins = [
         Place(one.pk, "login", one.created_at, one.last_used_at, None, "", current=one.pk == token_id)
         for one in tokens_of(user).order_by("-id")[:MOST]
     ]
     return sorted([*pages, *logins], key=lambda one: one.created_at, reverse=True)
+
+
+def _holds(user: User, key: str) -> bool:
+    """Whether a page's session has not ended, by time or by a new password; nothing is deleted by looking."""
+    said = SessionStore(key).get(HASH_SESSION_KEY, "")
+    good = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
+    return any(constant_time_compare(said, one) for one in good)
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:

@@ -1,5 +1,6 @@
 """End log-ins: one, or all but the one that asks."""
 
+from contextlib import suppress
 from uuid import UUID
 
 from allauth.usersessions.models import UserSession
@@ -25,6 +26,7 @@ def end(*, user: User, key: UUID, actor: Actor) -> None:
 
 
 def end_all(*, user: User, places: list[Place], actor: Actor) -> None:
-    """End these log-ins."""
+    """End these log-ins; one that has ended meanwhile does not keep the others."""
     for place in places:
-        end(user=user, key=place.id, actor=actor)
+        with suppress(NotFound):
+            end(user=user, key=place.id, actor=actor)

@@ -3,7 +3,12 @@
 import pytest
 
 from apps.accounts.models import Role
+from apps.jobs.engine.admit import admit
+from apps.jobs.engine.cancel import cancel
+from apps.jobs.models import Job
 from apps.jobs.selectors import find
+from apps.jobs.services import submit
+from apps.queues.models import Queue
 from apps.workers.models import Session, Worker
 from tests import acts
 from tests.api.caller import pointers, problem, someone
@@ -74,6 +79,17 @@ def test_a_projects_token_serves_that_projects_queues_alone(api, organization, q
     problem(narrow.delete(wide.path), 404)
 
 
+def test_a_projects_token_takes_no_worker_from_another_project(api, organization, queue):
+    QueueFactory.create(project=ProjectFactory.create(organization=organization))
+    wide, narrow = begin(api, "shared"), api_of(organization, queue.project)
+    body = {"uid": "shared", "types": ["ping"]}
+    assert problem(narrow.post("worker/sessions", body), 409, "conflict")["detail"] == "This worker name is taken."
+    wide.beat()
+    wide.leave()
+    assert begin(narrow, "shared").told["fenced"] == 0
+    assert begin(narrow, "shared").told["fenced"] == 1
+
+
 def _end():
     return {"job": "01a22856-3bac-754a-b89f-8e8e9e32e5c7", "fence": "1", "outcome": "success"}
 
@@ -104,6 +120,21 @@ def test_a_member_without_a_token_says_whose_worker_it_is(organization, queue):
 def test_what_cannot_be_is_named(api, queue, field, value):
     asked = {"uid": "w", "types": ["ping"], field: value}
     assert [pointer.split("/")[1] for pointer in pointers(api.post("worker/sessions", asked))] == [field]
+
+
+def test_what_is_cancelled_when_its_worker_leaves_lets_the_next_of_its_key_go(
+    remote, queue, django_capture_on_commit_callbacks
+):
+    Queue.objects.update(max_per_key=1)
+    queue.refresh_from_db()
+    first, second = (submit(queue=queue, type="ping", concurrency_key="k").pk for _ in range(2))
+    admit(keys=[(queue.pk, "k")])
+    assert remote.one()["job"] == str(first)
+    cancel(job_id=first)
+    with django_capture_on_commit_callbacks(execute=True):
+        remote.leave()
+    assert find(first).state == "cancelled"
+    assert not Job.objects.get(pk=second).key_full
 
 
 def test_who_leaves_hands_back_what_it_runs_and_spends_no_attempt(remote, queue):

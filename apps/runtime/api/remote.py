@@ -47,7 +47,7 @@ class Sessions(Endpoint):
         if not queues:
             raise BadInput.at("#/queues", "There is no queue to serve.")
         about = _about(ask, queues, address_of(request))
-        begun = remote.begin(uid=ask["uid"], organization=home, about=about)
+        begun = remote.begin(uid=ask["uid"], organization=home, about=about, caller=self.caller)
         told = {
             **about,
             "session": begun.session_id,

@@ -15,7 +15,7 @@ from apps.jobs.models import Job
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
 from apps.queues.selectors import queues
-from apps.workers.models import Session
+from apps.workers.models import Session, Worker
 
 
 def homes(caller: Caller) -> QuerySet[Organization]:
@@ -30,11 +30,23 @@ def sessions(caller: Caller) -> QuerySet[Session]:
     return reachable(rows, _whole(caller), project=None, organization="worker__organization")
 
 
-def strays(caller: Caller, session: Session) -> bool:
+def strays(caller: Caller, *these: Session) -> bool:
     """Whether a session serves queues beyond the project that its caller's token is for."""
     if caller.project_id is None:
         return False
-    return Queue.objects.filter(pk__in=session.queues).exclude(project_id=caller.project_id).exists()
+    served = {queue_id for session in these for queue_id in session.queues}
+    return Queue.objects.filter(pk__in=served).exclude(project_id=caller.project_id).exists()
+
+
+def shut(caller: Caller, organization: Organization, uid: str) -> bool:
+    """Whether the worker of this name is at work where the caller's token does not reach.
+
+    Its row is held: nobody begins a session of it before the transaction ends.
+    """
+    if caller.project_id is None:
+        return False
+    worker = Worker.objects.select_for_update(no_key=True).filter(uid=uid, organization=organization).first()
+    return worker is not None and strays(caller, *worker.sessions.filter(ended_at=None, fenced_at=None))
 
 
 def named(caller: Caller, organization: Organization, names: Sequence[str] | None) -> list[UUID]:

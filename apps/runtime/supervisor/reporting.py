@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from uuid import UUID
@@ -135,9 +136,7 @@ class Reporting:
 
     async def _tell_promoter(self, rows: list[Reported], batch: Batch) -> None:
         """Of attempts that come again before it would look, and of delayed jobs that were just enqueued."""
-        soon = datetime.now(UTC) + timedelta(seconds=SOON)
-        again = any(row.run_at and row.state in LATER and row.run_at < soon for row in rows)
-        if again or any(job.delay_ms or job.run_at for _, one in batch if one for job in one.follow):
+        if come_soon(rows) or any(job.delay_ms or job.run_at for _, one in batch if one for job in one.follow):
             with contextlib.suppress(psycopg.Error, OSError):  # a hint: it looks every second
                 await self.wire.send(wake_promoter_statement.on)
 
@@ -183,6 +182,12 @@ class Reporting:
             log.info("job handed back", **facts, outcome=row.outcome)
         else:
             log.warning("job failed, will retry", **facts, run_at=str(row.run_at), error=_error(ended))
+
+
+def come_soon(rows: Iterable[Reported]) -> bool:
+    """Whether any of these attempts comes again before a promoter would look that nobody woke."""
+    soon = datetime.now(UTC) + timedelta(seconds=SOON)
+    return any(row.run_at and row.state in LATER and row.run_at < soon for row in rows)
 
 
 def _without_content(ended: Ended, error: psycopg.Error) -> Ended:

@@ -1,15 +1,22 @@
 """A remote worker starts: it gets a session, and its predecessor loses its own."""
 
 import structlog
+from django.db import transaction
 
 from apps.accounts.models import Organization
+from apps.accounts.selectors import Caller
+from apps.errors import Conflict
+from apps.runtime.selectors.remote import shut
 from apps.workers.engine.register import About, Registered, register
 
 log = structlog.get_logger("fencepost.remote")
 
 
-def begin(*, uid: str, organization: Organization, about: About) -> Registered:
-    """Start a session of an organization's worker. Raises Conflict for a name that is another's."""
+@transaction.atomic
+def begin(*, uid: str, organization: Organization, about: About, caller: Caller) -> Registered:
+    """Start a session of an organization's worker. Raises Conflict for a name that is another's, or another project's."""
+    if shut(caller, organization, uid):
+        raise Conflict("This worker name is taken.")
     registered = register(uid=uid, organization_id=organization.pk, **about)
     log.info(
         "remote worker started", worker=uid, organization=organization.slug, session_id=str(registered.session_id),

@@ -7,10 +7,10 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.jobs.engine.claim_in_turn import claim_turn
-from apps.jobs.engine.report import Ended, report
-from apps.jobs.engine.wake import wake_queue
-from apps.jobs.states import JobState, Outcome
+from apps.jobs.engine.report import Ended
+from apps.jobs.states import Outcome
 from apps.runtime.selectors.remote import running
+from apps.runtime.services.remote.report import settle
 from apps.workers.engine.goodbye import goodbye
 from apps.workers.models import Session
 
@@ -35,8 +35,5 @@ def _release(session: Session, held: Sequence[Any]) -> int:
     ended = [
         Ended(job_id=job.pk, fence=job.fence, session_id=session.pk, outcome=Outcome.RELEASED.value) for job in held
     ]
-    rows = report(ended=ended) if ended else []
-    queued = {row.job_id for row in rows if row.state == JobState.QUEUED}
-    for queue_id in {job.queue_id for job in held if job.pk in queued}:
-        wake_queue(queue_id)
-    return len(rows)
+    fenced = settle(session=session, ended=ended, places={job.pk: (job.queue_id, job.concurrency_key) for job in held})
+    return len(ended) - len(fenced)

@@ -1,21 +1,18 @@
 """How the jobs of a remote worker ended: applied once, however often it is said; the rest was fenced."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.utils.timezone import now
 
 from apps.jobs.engine.admit import Key, admit, batches
 from apps.jobs.engine.log import Line, log_held
 from apps.jobs.engine.report import Ended, Missing, Reported, report, report_missing
-from apps.jobs.engine.wake import SOON, wake_promoter, wake_queue
+from apps.jobs.engine.wake import wake_promoter, wake_queue
 from apps.jobs.states import JobState
+from apps.runtime.supervisor.reporting import come_soon
 from apps.sql import after_commit
 from apps.workers.models import Session
-
-LATER = (JobState.RETRY_WAIT, JobState.SCHEDULED)
 
 
 def settle(
@@ -48,9 +45,7 @@ def _wake(rows: Sequence[Reported], ended: Sequence[Ended], places: dict[UUID, t
         wake_queue(queue_id)
     keys = {(queue_id, key) for job_id, (queue_id, key) in places.items() if key is not None and job_id in done}
     _let_through(keys | {(job.queue_id, job.concurrency_key) for job in follow if job.concurrency_key is not None})
-    soon = now() + timedelta(seconds=SOON)
-    again = any(row.run_at and row.state in LATER and row.run_at < soon for row in rows)
-    if again or any(job.delay_ms or job.run_at for job in follow):
+    if come_soon(rows) or any(job.delay_ms or job.run_at for job in follow):
         wake_promoter()
 
 

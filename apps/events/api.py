@@ -40,7 +40,6 @@ SAMPLE = {
 
 class Events(Endpoint):
     route = "project-events"
-    query = EventsQuery
 
     @tells("Read a project's events", answer=EventsAnswer, example=EVENTS, query=EventsQuery, refusals=(409,))
     def get(self, request: Request, project: UUID) -> Response:

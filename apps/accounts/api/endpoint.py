@@ -60,7 +60,6 @@ class Endpoint(APIView):
     parser_classes = (StrictJSON,)
     http_method_names = ["get", "post", "patch", "delete", "head"]
     route: str  # its name in the table of rules
-    query: type[Query] = Query  # what may stand behind the question mark
     rule: Rule
     rate: Rate | None = None  # what is left of the caller's minute
     allowed = False  # whether a row that the rule's role was checked against has been reached
@@ -122,7 +121,7 @@ class Endpoint(APIView):
             raise BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)
         told = told_by(self._handler())
         paged = ("cursor", "limit") if told.paged else ()  # the pager reads these itself
-        query = cast("type[Query]", told.query or self.query)
+        query = told.query or Query
         return query(data={name: text for name, text in given.items() if name not in paged}).checked()
 
     def _handler(self) -> Callable[..., Any]:

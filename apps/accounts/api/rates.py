@@ -47,7 +47,7 @@ class Minutes:
         self._seen: OrderedDict[object, tuple[float, int]] = OrderedDict()
 
     def count(self, who: object, limit: int) -> Rate:
-        """Count one request; raises Exhausted beyond the limit. 0 is no limit."""
+        """Count one request; raises Exhausted beyond the limit."""
         now = time.monotonic()
         with self._lock:
             began, seen = self._seen.pop(who, (now, 0))

@@ -12,6 +12,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 from rest_framework import serializers
 
 from apps.accounts.api.rules import Least, Rule, rule_of
+from apps.accounts.serializers.fields import Query
 
 PROBLEM = "application/problem+json"
 REFUSED = {
@@ -85,7 +86,7 @@ class Told:
     also: tuple[int, ...] = ()  # other statuses of the same answer
     kind: str = ""  # of the answer, when it is a file
     streams: tuple[str, ...] = ()  # the kinds of an answer that comes bit by bit
-    query: type[serializers.Serializer[Any]] | None = None
+    query: type[Query] | None = None  # what may stand behind the question mark
     paged: bool = False
     keyed: bool = False
     refusals: tuple[int, ...] = ()  # besides those that all have

@@ -19,7 +19,6 @@ _MORE = ("position", "workflow_name", "required_worker", "assigned_worker", "pau
 
 class ProjectLine(Endpoint):
     route = "project-line"
-    query = LineQuery
 
     @tells("Show a project's line", answer=LineAnswer, example=examples.LINE_OF_PROJECT, query=LineQuery)
     def get(self, request: Request, project: Any) -> Response:

@@ -41,7 +41,6 @@ class Somewhere(Endpoint):
 
 class Jobs(Somewhere):
     route = "jobs"
-    query = bodies.JobsQuery
 
     @tells(
         "List jobs",
@@ -88,7 +87,6 @@ class OneJob(Endpoint):
 
 class Logs(Endpoint):
     route = "job-logs"
-    query = bodies.LogsQuery
 
     @tells(
         "Read a job's log",
@@ -107,7 +105,6 @@ class Logs(Endpoint):
 
 class DeadLetters(Somewhere):
     route = "dlq"
-    query = bodies.DeadQuery
 
     @tells(
         "List dead letters",
@@ -132,7 +129,6 @@ class DeadLetters(Somewhere):
 
 class Workers(Somewhere):
     route = "workers"
-    query = bodies.WhereQuery
 
     @tells(
         "List workers",

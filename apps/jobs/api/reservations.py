@@ -21,7 +21,6 @@ from apps.workers.models import Reservation
 
 class Reservations(Somewhere):
     route = "reservations"
-    query = bodies.WhereQuery
 
     @tells(
         "List reservations",

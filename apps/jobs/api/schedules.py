@@ -157,7 +157,6 @@ class RunSchedule(Endpoint):
 
 class Preview(Endpoint):
     route = "schedule-preview"
-    query = told.PreviewQuery
 
     @tells(
         "Preview a schedule",

@@ -102,7 +102,6 @@ class QueueStats(Endpoint):
 
 class QueueSeries(Endpoint):
     route = "queue-series"
-    query = answers.SeriesQuery
 
     @tells(
         "Show the last minutes of a queue",

@@ -82,6 +82,11 @@ class WorkflowState(TextChoices):
     CANCELLED = "cancelled"
 
 
+OVER = frozenset(
+    {WorkflowState.COMPLETED, WorkflowState.FAILED, WorkflowState.CANCELLED}
+)  # nothing of it runs any more
+
+
 class Outcome(TextChoices):
     """How one attempt ended."""
 

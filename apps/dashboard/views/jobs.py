@@ -1,6 +1,5 @@
 """A job, the list of jobs, and what a person may do to one."""
 
-from collections.abc import Callable
 from typing import cast
 from uuid import UUID
 
@@ -13,9 +12,8 @@ from apps.accounts.models import Role
 from apps.dashboard.selectors import job as reads
 from apps.dashboard.selectors.access import job_seat
 from apps.dashboard.selectors.timeline import timeline
-from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
+from apps.dashboard.views.shell import Request, actor, attempted, page, part, show, verb_of
 from apps.jobs import services
-from apps.jobs.models import Job
 from apps.jobs.selectors import detail
 from apps.jobs.selectors.why import why_waiting
 from apps.jobs.states import FINAL, JobState
@@ -51,23 +49,7 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
     )
 
 
-type Act = Callable[[Request, Job], object]
-
-
-def verb(act: Act, done: str) -> Callable[..., HttpResponse]:
-    """A POST by a member that does one thing to one job and shows it again."""
-
-    @require_POST
-    @page
-    def view(request: HttpRequest, job_id: UUID) -> HttpResponse:
-        request = cast("Request", request)
-        one, seat = job_seat(request.user, job_id)
-        seat.demand(Role.MEMBER)
-        attempted(request, lambda: act(request, one), done)
-        return redirect(back(request, reverse("dashboard:job", args=[job_id])))
-
-    return view
-
+verb = verb_of(job_seat, "job")
 
 cancel = verb(
     lambda request, one: services.cancel(job_id=one.pk, actor=actor(request)),

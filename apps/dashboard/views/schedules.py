@@ -1,22 +1,18 @@
 """The schedules of a project, one of them, and its switches."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import cast
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.timezone import now
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
-from apps.accounts.models import Role
 from apps.dashboard.selectors import schedules as reads
 from apps.dashboard.views.order import reason
-from apps.dashboard.views.shell import Request, actor, as_uuid, attempted, back, choose, page, part, show
+from apps.dashboard.views.shell import Request, actor, as_uuid, choose, page, part, show, verb_of
 from apps.jobs import cron, services
-from apps.jobs.models import Schedule
 from apps.jobs.selectors.schedules import preview
 
 PAGE, COMING = 50, 10
@@ -62,30 +58,17 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def _verb(act: Callable[[Request, Schedule], object], done: str) -> Callable[..., HttpResponse]:
-    """A POST by a member that does one thing to one schedule and shows it again."""
-
-    @require_POST
-    @page
-    def view(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
-        request = cast("Request", request)
-        one, seat = reads.schedule_seat(request.user, schedule_id)
-        seat.demand(Role.MEMBER)
-        attempted(request, lambda: act(request, one), done.format(name=one.name))
-        return redirect(back(request, reverse("dashboard:schedule", args=[schedule_id])))
-
-    return view
-
+_verb = verb_of(reads.schedule_seat, "schedule")
 
 pause = _verb(
     lambda request, one: services.pause_schedule(schedule=one, actor=actor(request), reason=reason(request)),
-    "{name} is paused: none of its ticks fires until it is resumed.",
+    "{one.name} is paused: none of its ticks fires until it is resumed.",
 )
 resume = _verb(
     lambda request, one: services.resume_schedule(schedule=one, actor=actor(request)),
-    "{name} goes on with its next tick.",
+    "{one.name} goes on with its next tick.",
 )
 run = _verb(
     lambda request, one: services.run_schedule(schedule=one, actor=actor(request)),
-    "{name} made a job.",
+    "{one.name} made a job.",
 )

@@ -9,12 +9,14 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST
 
 from apps.accounts.api.authentication import address_of
-from apps.accounts.models import User
+from apps.accounts.models import Role, User
 from apps.audit.record import Actor
 from apps.dashboard.selectors.access import Seat, seats
 from apps.errors import Forbidden, NotFound, Refusal
@@ -95,6 +97,26 @@ def attempted(request: Request, act: Callable[[], object], done: str = "") -> No
     else:
         if done:
             messages.success(request, done)
+
+
+def verb_of[Row](
+    seat_of: Callable[[User, UUID], tuple[Row, Seat]], name: str
+) -> Callable[[Callable[[Request, Row], object], str], View]:
+    """Verbs of what `seat_of` finds: POSTs by a member that do one thing to it and show its page again."""
+
+    def verb(act: Callable[[Request, Row], object], done: str) -> View:
+        @require_POST
+        @page
+        def view(request: HttpRequest, **key: UUID) -> HttpResponse:
+            request = cast("Request", request)
+            one, seat = seat_of(request.user, *key.values())
+            seat.demand(Role.MEMBER)
+            attempted(request, lambda: act(request, one), done.format(one=one))
+            return redirect(back(request, reverse(f"dashboard:{name}", kwargs=key)))
+
+        return view
+
+    return verb
 
 
 def back(request: HttpRequest, fallback: str) -> str:

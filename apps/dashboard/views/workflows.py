@@ -1,28 +1,23 @@
 """The workflows of a project, one of them with its graph, a batch, and what a person may do to them."""
 
 import json
-from collections.abc import Callable
 from typing import cast
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
-from apps.accounts.models import Role
 from apps.dashboard.selectors import workflows as reads
 from apps.dashboard.selectors.graph import drawing
 from apps.dashboard.views.order import number, place, reason
-from apps.dashboard.views.shell import Request, actor, as_uuid, attempted, back, choose, clean, page, part, show
+from apps.dashboard.views.shell import Request, actor, as_uuid, choose, clean, page, part, show, verb_of
 from apps.jobs import services
-from apps.jobs.models import Workflow
 from apps.jobs.selectors.batches import progress_of
 from apps.jobs.selectors.workflows import results, seen_queues, standings, steps
-from apps.jobs.states import FINAL, WorkflowState
+from apps.jobs.states import FINAL, OVER
 
 PAGE = 50
-OVER = {WorkflowState.COMPLETED, WorkflowState.FAILED, WorkflowState.CANCELLED}
 
 
 @require_GET
@@ -73,20 +68,7 @@ def batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
     return show(request, template, seat, batch=one, far=progress_of(one))
 
 
-def _verb(act: Callable[[Request, Workflow], object], done: str) -> Callable[..., HttpResponse]:
-    """A POST by a member that does one thing to one workflow and shows it again."""
-
-    @require_POST
-    @page
-    def view(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
-        request = cast("Request", request)
-        one, seat = reads.workflow_seat(request.user, workflow_id)
-        seat.demand(Role.MEMBER)
-        attempted(request, lambda: act(request, one), done)
-        return redirect(back(request, reverse("dashboard:workflow", args=[workflow_id])))
-
-    return view
-
+_verb = verb_of(reads.workflow_seat, "workflow")
 
 cancel = _verb(
     lambda request, one: services.cancel_workflow(workflow=one, actor=actor(request)),
@@ -125,14 +107,8 @@ run_next = _verb(
     "Its jobs are the next of their queues.",
 )
 
-
-@require_POST
-@page
-def cancel_batch(request: HttpRequest, batch_id: UUID) -> HttpResponse:
-    """What has ended stays; the job that follows is made all the same."""
-    request = cast("Request", request)
-    one, seat = reads.batch_seat(request.user, batch_id)
-    seat.demand(Role.MEMBER)
-    said = "Cancelled. Jobs that run are told at their next heartbeat."
-    attempted(request, lambda: services.cancel_batch(batch=one, actor=actor(request)), said)
-    return redirect(back(request, reverse("dashboard:batch", args=[batch_id])))
+# What has ended stays; the job that follows is made all the same.
+cancel_batch = verb_of(reads.batch_seat, "batch")(
+    lambda request, one: services.cancel_batch(batch=one, actor=actor(request)),
+    "Cancelled. Jobs that run are told at their next heartbeat.",
+)

@@ -16,7 +16,7 @@ from apps.jobs import services
 from apps.jobs.models import Batch, Workflow
 from apps.jobs.selectors.batches import far_of
 from apps.jobs.selectors.workflows import standings
-from apps.jobs.states import WorkflowState
+from apps.jobs.states import OVER, WorkflowState
 
 STATES: dict[str, str] = {
     WorkflowState.PENDING: "info",
@@ -27,7 +27,6 @@ STATES: dict[str, str] = {
     WorkflowState.COMPLETED: "success",
     WorkflowState.FAILED: "danger",
 }
-OVER = {WorkflowState.COMPLETED, WorkflowState.CANCELLED}
 
 
 class Groups(Window):
@@ -101,7 +100,7 @@ class WorkflowConsole(Groups):
         offers = []
         if workflow.told.counts.get("dead_letter") and not workflow.cancelled_at:
             offers.append(("retry", "Retry", "replay"))
-        if workflow.told.state not in OVER | {WorkflowState.FAILED}:
+        if workflow.told.state not in OVER:
             halted = ("resume", "Resume", "play_arrow") if workflow.paused_at else ("pause", "Pause", "pause")
             offers += [] if workflow.cancelled_at else [halted, ("run_next", "Run next", "bolt")]
             offers.append(("cancel", "Cancel", "block"))

@@ -17,6 +17,7 @@ SELECT
         FROM pg_stat_activity AS other
         WHERE other.datname = current_database()
           AND other.pid <> pg_backend_pid()
+          AND other.backend_type <> 'autovacuum worker'
           AND greatest(age(other.backend_xmin), age(other.backend_xid))
               >= age(mod(reservation.opens_after, 4294967296)::text::xid)
     ) AS is_known,

@@ -1,6 +1,7 @@
 """What waits for older transactions does not wait for PostgreSQL's own housekeeping, which may take hours."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -35,9 +36,9 @@ def vacuum(site) -> Iterator[int]:
         site.server.settle("autovacuum_naptime", None)
 
 
-def cleaners(site) -> list[tuple[int]]:
+def cleaners(site) -> list[tuple[Any, ...]]:
     with site.server.admin() as admin:
-        return admin.execute(WHO, (site.database.name,)).fetchall()
+        return list(admin.execute(WHO, (site.database.name,)))
 
 
 def test_a_new_cap_is_not_kept_from_opening_by_a_vacuum(site, vacuum):

@@ -214,9 +214,16 @@ def dsn() -> dict[str, Any]:
     return params
 
 
-def open_own() -> psycopg.Connection[Any]:
-    """A connection of one's own beside Django's, in autocommit."""
-    return psycopg.connect(**{**dsn(), "autocommit": True})
+def open_own(part: str = "") -> psycopg.Connection[Any]:
+    """A connection of one's own beside Django's, in autocommit. `part` is said to the server."""
+    return psycopg.connect(**_own(part))
+
+
+def _own(part: str) -> dict[str, Any]:
+    params = {**dsn(), "autocommit": True}
+    if part:
+        params["application_name"] = f"{params.get('application_name', '')} {part}".strip()
+    return params
 
 
 class Line(psycopg.AsyncConnection[Any]):
@@ -232,10 +239,7 @@ class Line(psycopg.AsyncConnection[Any]):
 
 async def open_async(part: str = "") -> Line:
     """An asynchronous connection, in autocommit: one statement is one transaction. `part` is said to the server."""
-    params = {**dsn(), "autocommit": True}
-    if part:
-        params["application_name"] = f"{params.get('application_name', '')} {part}".strip()
-    line = await Line.connect(**params)
+    line = await Line.connect(**_own(part))
     line.add_notice_handler(line.heed)
     return line
 

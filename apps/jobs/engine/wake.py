@@ -19,6 +19,7 @@ from apps.sql import Statement, after_commit, open_own
 CHANNEL = "fencepost_jobs"
 PROMOTER = "fencepost_due"
 SOON = 2.0  # seconds: what is due later is found by a promoter that nobody woke
+PART = "wake"  # of the name under which its connection is known to the server
 PAUSE = 0.004  # seconds between two notifications of one process
 QUEUES_MAX = 200  # named in one payload (8,000 bytes); more than that wakes everybody: ""
 
@@ -65,7 +66,7 @@ class _Notifier:
                     connection.close()
                 return
             try:
-                connection = connection if connection and not connection.closed else open_own()
+                connection = connection if connection and not connection.closed else open_own(PART)
                 _send(connection, queues)
             except psycopg.Error as error:
                 connection = None

@@ -16,6 +16,7 @@ LEFT = (
     "jobs_step",
     "jobs_publication",
     "jobs_progress",
+    "jobs_unwoken",
     "guard_left",
     "audit_outbox",
     "workers_session",

@@ -2,7 +2,6 @@
 
 # Statements of engines that may read more than an index leads to, each with its reason; …
 MAY_SCAN = {
-    "jobs/engine/wake_left.sql": "twice a minute; unsettled edges have no index of their own yet",
     "jobs/engine/purge.sql": "an operator's verb; queued jobs in id order have no index of their own",
     "jobs/engine/prune_dead.sql": "once a minute, over dead letters alone",
     "jobs/engine/prune_ties.sql": "once a day and day, before it is dropped",
@@ -12,6 +11,7 @@ MAY_SCAN = {
     "jobs/engine/prune_ticks.sql": "once a minute, over schedules; of their ticks the oldest",
     "jobs/engine/prune_minutes.sql": "once a minute, over queues; of their minutes the oldest",
     "jobs/engine/rollup_due.sql": "a table of one row",
+    "jobs/engine/wake_left.sql": "over parents that one transaction could not serve, of which there is hardly ever one",
     "jobs/engine/rollup.sql": "of the ledger the newest minutes, which may be all there is of a day, as tested below",
     "jobs/engine/vanish_ticks.sql": "of a deleted queue; over schedules, and of their ticks those that go",
     "jobs/engine/vanish_batches.sql": "of a deleted queue; over batches, of which there are few",

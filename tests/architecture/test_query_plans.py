@@ -35,6 +35,7 @@ from apps.jobs.engine.reap import reap
 from apps.jobs.engine.report import Ended, report, report_missing
 from apps.jobs.engine.server import server
 from apps.jobs.engine.unannounced import unannounced
+from apps.jobs.engine.wake_dependents import wake_dependents
 from apps.jobs.engine.wake_left import wake_left
 from apps.sql import Statement
 from apps.workers.engine.goodbye import goodbye
@@ -149,6 +150,9 @@ def _end(queue: Any) -> None:
     report(ended=ended)
     report_missing(ended=ended[:3], session_id=queue.session_id)
     reap()
+    with pytest.MonkeyPatch.context() as patch:  # one parent whose children are too many for its transaction
+        patch.setattr("apps.jobs.engine.wake_dependents.ROUNDS", 0)
+        wake_dependents(ended={claims[0].job_id: "completed"})
     wake_left()
 
 

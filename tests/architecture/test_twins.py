@@ -70,10 +70,6 @@ def items(text: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def between(text: str, begin: str, end: str) -> str:
-    return text.partition(f"{begin} ")[2].partition(f" {end} ")[0]
-
-
 def told(text: str) -> list[str]:
     """What `claimed` returns; where it has the project from does not matter."""
     returned = cte(text, "claimed").partition("RETURNING ")[2]
@@ -86,7 +82,7 @@ def answered(text: str) -> list[str]:
 
 def sets(text: str) -> dict[str, str]:
     """The columns a claim sets, and to what; whom it had the job from does not matter."""
-    said = between(cte(text, "claimed"), "SET", "FROM")
+    said = re.split(r" FROM (?:taken|granted)\b", cte(text, "claimed").partition("SET ")[2])[0]
     named = dict(item.split(" = ", 1) for item in items(said))
     return {column: re.sub(r"\b(taken|granted)\.", "", value) for column, value in named.items()}
 

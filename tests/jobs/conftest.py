@@ -6,6 +6,14 @@ import pytest
 from django.db import connection
 
 from apps.bench.services.invariants import broken
+from apps.workers.models import Session
+from tests.factories import SessionFactory
+
+
+@pytest.fixture
+def other(ground) -> Session:
+    """A second worker, alive, that serves the same."""
+    return SessionFactory.create()
 
 
 @pytest.fixture(autouse=True)

@@ -19,11 +19,6 @@ from tests.jobs.aims import aimed, gated, ids, join, open_only, targets, workflo
 from tests.jobs.looks import ANN, come_round, fail_for_good, look, run, state
 
 
-@pytest.fixture
-def other(ground) -> Session:
-    return SessionFactory.create()
-
-
 def required(queue, session):
     return services.submit(queue=queue, type="ping", required_worker=session.worker.uid).id
 

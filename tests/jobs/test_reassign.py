@@ -9,14 +9,8 @@ from apps.jobs.engine.aim import FIRST_OF_JOB, FIRST_OF_WORKFLOW
 from apps.jobs.models import Workflow
 from apps.workers.models import Session
 from tests import acts
-from tests.factories import SessionFactory
 from tests.jobs.aims import aimed, ids, join, open_only, targets, workflow
 from tests.jobs.looks import ANN, come_round, look, state, told
-
-
-@pytest.fixture
-def other(ground) -> Session:
-    return SessionFactory.create()
 
 
 def to(job_id, session):

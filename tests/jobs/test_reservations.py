@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.db import transaction
 from django.utils.timezone import now
-from uuid_utils.compat import uuid7
 
 from apps.audit.models import Entry
 from apps.bench.services.invariants import broken
@@ -18,16 +17,11 @@ from apps.jobs.engine.gates import gates
 from apps.jobs.models import Workflow
 from apps.jobs.selectors.why import why_waiting
 from apps.workers.engine.register import register
-from apps.workers.models import Reservation, Session, Worker
+from apps.workers.models import Reservation, Session
 from tests import acts
 from tests.factories import OrganizationFactory, SessionFactory, WorkerFactory
 from tests.jobs.aims import aimed, gated, ids, join, open_only, targets, workflow
 from tests.jobs.looks import ANN, come_round, let_lapse, look, reap_all, run, state, told
-
-
-@pytest.fixture
-def other(ground) -> Session:
-    return SessionFactory.create()
 
 
 def reserve(flow, session=None) -> Reservation:
@@ -275,49 +269,3 @@ def test_a_reserved_worker_that_asks_for_the_open_line_is_told_of_nothing(queue,
     acts.enqueue(queue)
     got = claim(session_id=session.pk, queues=[queue.pk], offers=acts.OFFERS, limit=5)
     assert (got.jobs, got.candidates) == ([], 0)
-
-
-def test_a_workflow_that_is_gone_gives_its_worker_back(queue, session):
-    flow, _ = workflow(queue, jobs=1)
-    made = bound(flow, session)
-    acts.finish(session, *aimed(session, queue))
-    Workflow.objects.filter(pk=flow.pk).delete()
-    settle()
-    made.refresh_from_db()
-    assert (made.state, made.released_at is not None) == ("released", True)
-    stranger = acts.enqueue(queue)
-    assert ids(open_only(session, queue)) == {stranger}
-
-
-def test_a_turn_looks_at_all_however_many_there_are(queue, session):
-    organization = queue.project.organization
-    Reservation.objects.bulk_create(Reservation(organization=organization, workflow_id=uuid7()) for _ in range(201))
-    flow, _ = workflow(queue)
-    made = reserve(flow)
-    settle()
-    made.refresh_from_db()
-    assert made.worker_id == session.worker_id
-
-
-def test_one_that_comes_too_late_for_a_worker_leaves_the_turn_to_the_others(queue, session, other, monkeypatch):
-    """It looked before another reserved that worker, and holds it after."""
-    taken, _ = workflow(queue)
-    bound(taken, session)
-    late, _ = workflow(queue)
-    unlucky = reserve(late)
-    flow, _ = workflow(queue)
-    made = reserve(flow, other)
-    monkeypatch.setattr("apps.jobs.services.settle.free_worker", lambda **_: session.worker_id)
-    settle()
-    for one in (unlucky, made):
-        one.refresh_from_db()
-    assert (unlucky.state, unlucky.worker_id, made.state) == ("pending", None, "bound")
-
-
-def test_a_drained_worker_is_said_to_drain(queue, session):
-    flow, _ = workflow(queue)
-    made = bound(flow, session)
-    Worker.objects.update(drained_at=now())
-    settle()
-    made.refresh_from_db()
-    assert "drains" in made.last_error

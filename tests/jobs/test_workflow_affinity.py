@@ -7,16 +7,10 @@ from apps.jobs import services
 from apps.jobs.engine.aim import FIRST_OF_WORKFLOW
 from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.models import Job, Workflow
-from apps.workers.models import Reservation, Session
+from apps.workers.models import Reservation
 from tests import acts
-from tests.factories import SessionFactory
 from tests.jobs.aims import aimed, ids, open_only, targets
 from tests.jobs.looks import ANN, look
-
-
-@pytest.fixture
-def other(ground) -> Session:
-    return SessionFactory.create()
 
 
 def begin(queue, *jobs, **fields):

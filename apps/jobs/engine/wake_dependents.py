@@ -9,7 +9,7 @@ from apps.jobs.states import JobState, Reason
 from apps.sql import Statement, Steps, Verb
 
 LIMIT = 1000  # children settled by one statement
-ROUNDS = 100  # statements in one transaction; the wake loop finishes what is left
+ROUNDS = 100  # statements in one transaction; wake_left finishes what is left
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Woken:
 
 
 _wake = Statement.beside(__file__, Woken)
+_rest = Statement.beside(__file__, lambda *nothing: None, "wake_rest")
 
 
 def wake(*, ended: Mapping[UUID, str]) -> Steps[list[Woken]]:
@@ -42,6 +43,8 @@ def wake(*, ended: Mapping[UUID, str]) -> Steps[list[Woken]]:
             shelved = yield from shelve(ids=doomed, reason=Reason.PARENT_FAILED)
             failed = {row.job_id: JobState.CANCELLED for row in shelved if row.has_dependents}
         ended = {**(ended if len(rows) >= LIMIT else {}), **failed}
+    if ended:
+        yield from _rest.ask(parents=list(ended))
     return done
 
 

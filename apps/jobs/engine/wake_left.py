@@ -19,7 +19,7 @@ _left = Statement.beside(__file__, _Left)
 
 
 def wake_left_steps() -> Steps[list[Woken]]:
-    """Settle what is left of up to a hundred ended parents."""
+    """Settle what is left of up to a hundred ended parents, or as much of it as one transaction may."""
     rows: list[_Left] = yield from _left.ask(limit=LIMIT)
     return (yield from wake(ended={row.parent_id: row.state for row in rows}))
 

@@ -336,13 +336,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "dependencies",
-                "indexes": [
-                    models.Index(fields=["child_id"], name="dependency_of_child"),
-                    models.Index(
-                        condition=models.Q(("settled_at", None)), fields=["parent_id"], name="dependency_unsettled"
-                    ),
-                ],
+                "indexes": [models.Index(fields=["child_id"], name="dependency_of_child")],
             },
+        ),
+        migrations.CreateModel(
+            name="Unwoken",
+            fields=[("parent_id", models.UUIDField(primary_key=True, serialize=False))],
+            options={"verbose_name_plural": "unwoken"},
         ),
         migrations.CreateModel(
             name="Schedule",

@@ -11,6 +11,7 @@ from apps.jobs.models.jobs import (
     Progress,
     Publication,
     Step,
+    Unwoken,
     Workflow,
 )
 from apps.jobs.models.rollup import Rollup
@@ -29,5 +30,6 @@ __all__ = [
     "Schedule",
     "Step",
     "Tick",
+    "Unwoken",
     "Workflow",
 ]

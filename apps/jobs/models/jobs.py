@@ -166,15 +166,22 @@ class Dependency(models.Model):
 
     class Meta:
         verbose_name_plural = "dependencies"
-        indexes = [
-            models.Index(fields=["child_id"], name="dependency_of_child"),
-            models.Index(
-                fields=["parent_id"], condition=Q(settled_at=None), name="dependency_unsettled"
-            ),  # wake_left.sql
-        ]
+        indexes = [models.Index(fields=["child_id"], name="dependency_of_child")]
 
     def __str__(self) -> str:
         return f"{self.child_id} waits for {self.parent_id}"
+
+
+class Unwoken(models.Model):
+    """A parent that ended, and whose children were too many for the transaction of its end."""
+
+    parent_id = models.UUIDField(primary_key=True)
+
+    class Meta:
+        verbose_name_plural = "unwoken"
+
+    def __str__(self) -> str:
+        return str(self.parent_id)
 
 
 class Publication(models.Model):

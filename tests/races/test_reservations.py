@@ -1,5 +1,7 @@
 """Reservations that meet claims, boots, ends and each other: nobody foreign ever runs there, and nothing of it elsewhere."""
 
+from typing import Any
+
 import pytest
 from django.db import transaction
 
@@ -84,6 +86,18 @@ def test_of_two_workflows_that_want_one_worker_one_gets_it(queue):
 
     got = together(*[lambda one=one: attempt(one) for one in flows])
     assert [one is None for one in got].count(True) == 1
+
+
+def test_a_submission_that_loses_a_worker_is_told_by_the_field_that_named_it(queue):
+    session = SessionFactory.create()
+    flow, _ = workflow(queue)
+    fields: dict[str, Any] = {"dedicated": True, "required_worker": session.worker.uid}
+    jobs = [{"name": "a", "queue": queue.name, "type": "ping"}]
+    with meanwhile(lambda: services.submit_workflow(project=queue.project, jobs=jobs, **fields)) as late:
+        reserve(flow, session)
+    refusal = late.exception()
+    assert isinstance(refusal, WorkerUnavailable)
+    assert [fault.pointer for fault in refusal.errors] == ["#/required_worker"]
 
 
 def test_of_two_reservations_of_one_workflow_one_is_made(queue):

@@ -37,7 +37,7 @@ def reserve(*, workflow_id: UUID, actor: Actor, worker: str | None = None, point
     if worker is not None:
         queues = Queue.objects.filter(pk__in=queues_of(workflow_id))
         chosen = targetable(uid=worker, organization_id=organization_id, queues=queues, pointer=pointer)
-        give(made, chosen.pk)
+        give(made, chosen.pk, pointer=pointer)
     Workflow.objects.filter(pk=workflow_id).update(dedicated=True)
     aim(workflow_id=workflow_id)
     said(made, workflow, "pending", worker=worker)
@@ -93,12 +93,12 @@ def finish(reservation: Reservation, workflow: Workflow) -> None:
     wake_all(workflow.pk)
 
 
-def give(reservation: Reservation, worker_id: UUID) -> None:
-    """Close a worker to others. Raises WorkerUnavailable where somebody else has just reserved it."""
+def give(reservation: Reservation, worker_id: UUID, *, pointer: str = POINTER) -> None:
+    """Close a worker to others. Raises WorkerUnavailable at `pointer` where somebody else has just reserved it."""
     Worker.objects.select_for_update(no_key=True).get(pk=worker_id)
     taken = Reservation.objects.filter(worker_id=worker_id).exclude(state=ReservationState.RELEASED)
     if taken.exclude(pk=reservation.pk).exists():
-        raise WorkerUnavailable.at(POINTER, "This worker is reserved.")
+        raise WorkerUnavailable.at(pointer, "This worker is reserved.")
     close(reservation_id=reservation.pk, worker_id=worker_id)
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from apps.errors import KeyTaken, NotReplayable
+from apps.errors import IllegalMove, KeyTaken, NotReplayable
 from apps.jobs import services
 from apps.jobs.engine.replay import replay as engine_replay
 from tests.acts import enqueue, finish, take_one
 from tests.jobs.looks import ANN, fail_for_good, look, reason, row, run, state, told
+from tests.jobs.workflows import begin, standing, states, step, work
 
 
 def replay(job_id, **how):
@@ -207,3 +208,59 @@ def test_a_long_chain_is_revived_in_one_go(queue, session):
     fail_for_good(session, queue, chain[0])
     revive(chain[0])
     complete(session, queue, *chain)
+
+
+# Descendants in workflows that the dead letter is not of.
+
+
+@pytest.fixture
+def film(queue, session):
+    """A workflow one of whose jobs was cancelled because a job outside, the dead letter, failed."""
+    dead = enqueue(queue)
+    film = begin(queue, {"doomed": [str(dead)], "after": ["doomed"], "free": []})
+    fail_for_good(session, queue, dead)
+    assert states(film) == {"doomed": "cancelled", "after": "cancelled", "free": "queued"}
+    return dead, film
+
+
+def test_into_a_cancelled_workflow_nothing_comes_back(film):
+    dead, flow = film
+    services.cancel_workflow(workflow=flow, actor=ANN)
+    with pytest.raises(IllegalMove, match=f"{flow.pk} was cancelled"):
+        revive(dead)
+    assert (state(dead), standing(flow)) == ("dead_letter", "cancelled")
+
+
+def test_what_comes_back_into_a_paused_workflow_waits_for_its_resume(film, queue, session):
+    dead, flow = film
+    services.pause_workflow(workflow=flow, actor=ANN)
+    revive(dead)
+    assert (state(dead), set(states(flow).values())) == ("queued", {"paused"})
+    services.resume_workflow(workflow=flow, actor=ANN)
+    assert states(flow) == {"doomed": "blocked", "after": "blocked", "free": "queued"}
+    work(session, queue)
+    assert set(states(flow).values()) == {"completed"}
+
+
+@pytest.fixture
+def pair(queue, session):
+    """Two workflows: a job of the second was cancelled because one of the first failed."""
+    first = begin(queue, {"dead": []})
+    second = begin(queue, {"doomed": [str(step(first, "dead"))], "free": []})
+    assert work(session, queue, only=1, fail=["dead"]) == ["dead"]
+    return first, second
+
+
+def test_a_retry_of_one_workflow_brings_nothing_back_into_another_that_was_cancelled(pair):
+    first, second = pair
+    services.cancel_workflow(workflow=second, actor=ANN)
+    with pytest.raises(IllegalMove, match=f"{second.pk} was cancelled"):
+        services.retry_workflow(workflow=first, actor=ANN)
+    assert states(first) == {"dead": "dead_letter"}
+
+
+def test_a_retry_of_one_workflow_leaves_another_paused(pair):
+    first, second = pair
+    services.pause_workflow(workflow=second, actor=ANN)
+    services.retry_workflow(workflow=first, actor=ANN)
+    assert (states(first), set(states(second).values())) == ({"dead": "queued"}, {"paused"})

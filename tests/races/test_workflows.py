@@ -1,13 +1,16 @@
 """A whole workflow is steered while its jobs run, end, join and wake each other: nothing passes by."""
 
+from functools import partial
+
 import pytest
 
-from apps.errors import IllegalMove
+from apps.errors import Conflict, IllegalMove
 from apps.jobs import services
 from apps.jobs.models import Job
-from tests.acts import finish, take, take_one
+from apps.jobs.services.join import hold_workflow
+from tests.acts import enqueue, finish, take, take_one
 from tests.factories import SessionFactory
-from tests.jobs.looks import ANN, look, state
+from tests.jobs.looks import ANN, fail_for_good, look, state
 from tests.jobs.workflows import begin, standing, states, step, work
 from tests.races.stage import meanwhile, together
 
@@ -112,6 +115,34 @@ def test_of_two_retries_at_once_one_runs_what_failed_and_the_other_finds_nothing
     with pytest.raises(IllegalMove):
         second.result()
     assert (look(step(film, "a")).generation, states(film)) == (2, {"a": "queued", "b": "blocked"})
+
+
+@pytest.mark.parametrize("then", ["commit", "undo"])
+def test_what_is_revived_waits_for_the_cancel_of_the_workflow_it_would_come_back_into(queue, session, then):
+    dead = enqueue(queue)
+    film = begin(queue, {"a": [str(dead)], "b": []})
+    fail_for_good(session, queue, dead)
+    revives = partial(services.replay, job_id=dead, actor=ANN, revive_descendants=True)
+    with meanwhile(revives, then=then) as revived:
+        services.cancel_workflow(workflow=film, actor=ANN)
+    assert isinstance(revived.exception(), IllegalMove) == (then == "commit")
+    assert states(film)["a"] == ("cancelled" if then == "commit" else "blocked")
+
+
+def test_a_descendant_that_appears_in_another_workflow_meanwhile_is_not_brought_back_unasked(queue, session):
+    """That workflow is held by nobody: it could be cancelled while a job comes back into it."""
+    film = begin(queue, {"a": []})
+    work(session, queue, fail=["a"])
+    dead = step(film, "a")
+    revives = partial(services.replay, job_id=dead, actor=ANN, revive_descendants=True)
+    with meanwhile(revives) as revived:
+        hold_workflow(film.pk)
+        begin(queue, {"late": [str(dead)]})
+    with pytest.raises(Conflict, match="try again"):
+        revived.result()
+    assert state(dead) == "dead_letter"
+    revives()
+    assert state(dead) == "queued"
 
 
 def test_a_retry_that_meets_a_cancel_is_refused(queue, session):

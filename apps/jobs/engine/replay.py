@@ -1,6 +1,5 @@
 """Dead letters run again, as new generations of the same jobs; their ledger stays."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,6 +7,7 @@ from uuid import UUID
 from apps.errors import Conflict, KeyTaken, NotReplayable
 from apps.jobs.engine.aim import aim_steps
 from apps.jobs.engine.enqueue_parents import day_of
+from apps.jobs.engine.left_behind import Descendant, left_behind_steps
 from apps.sql import Statement, Steps, Verb
 
 
@@ -21,16 +21,8 @@ class Replayed:
     unique_key: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Descendant:
-    job_id: UUID
-    state: str | None
-    failed: list[UUID]  # those of its parents that failed
-
-
 _hold = Statement.beside(__file__, lambda job_id: job_id, "replay_hold")
 _parents = Statement.beside(__file__, lambda job_id: job_id, "replay_parents")
-_family = Statement.beside(__file__, _Descendant, "replay_family")
 _replay = Statement.beside(__file__, Replayed)
 _revive = Statement.beside(__file__, Replayed, "replay_revive")
 _reopen = Statement.beside(__file__, lambda job_id: job_id, "replay_reopen")
@@ -38,21 +30,26 @@ _holders = Statement.beside(__file__, lambda queue_id, unique_key, job_id, state
 
 
 def replay_steps(
-    *, delays_ms: Mapping[UUID, int], payload: str | None = None, revive_descendants: bool = False
+    *,
+    delays_ms: Mapping[UUID, int],
+    payload: str | None = None,
+    revive_descendants: bool = False,
+    held: Collection[UUID] = (),
 ) -> Steps[list[Replayed]]:
     """Replay dead letters (id → milliseconds until they may run), with another payload (JSON text) if one is given.
 
     Jobs that are no dead letters (any more) are missing from the answer. Raises KeyTaken naming the
     live job that holds a unique key, and NotReplayable naming the cancelled descendants that would be
-    left behind (unless they are revived too) or that have been pruned.
+    left behind (unless they are revived too) or that have been pruned; Conflict where one of those stands in
+    a workflow that the caller has not `held` since before any job.
     """
     ids: list[UUID] = yield from _hold.ask(ids=sorted(delays_ms))
     if not ids:
         return []
     yield from _parents.ask(ids=ids)
-    family: list[_Descendant] = yield from _family.ask(ids=ids)
-    left = _left_behind(ids, family)
+    left = yield from left_behind_steps(ids=ids)
     _refuse_orphans(left, revive_descendants)
+    _refuse_unheld(left, held)
     delays = [delays_ms[job_id] for job_id in ids]
     rows: list[Replayed] = yield from _replay.ask(ids=ids, delays_ms=delays, payload=payload)
     yield from _refuse_taken(rows)
@@ -64,26 +61,19 @@ def replay_steps(
     return rows
 
 
-def _left_behind(ids: Collection[UUID], family: Sequence[_Descendant]) -> list[_Descendant]:
-    """Leave out whoever another failed parent dooms all the same, and whoever hangs on those."""
-    left = {one.job_id: one for one in family}
-    children: dict[UUID, list[UUID]] = defaultdict(list)
-    for one in family:
-        for parent in one.failed:
-            children[parent].append(one.job_id)
-    doomed = [parent for parent in children if parent not in left and parent not in ids]
-    while doomed:
-        doomed += [child for child in children[doomed.pop()] if left.pop(child, None)]
-    return list(left.values())
-
-
-def _refuse_orphans(left: Sequence[_Descendant], revive_descendants: bool) -> None:  # noqa: FBT001
+def _refuse_orphans(left: Sequence[Descendant], revive_descendants: bool) -> None:  # noqa: FBT001
     names = [str(one.job_id) for one in left]
     if names and not revive_descendants:
         raise NotReplayable(f"Cancelled descendants would be left behind: {', '.join(names)}.", descendants=names)
     pruned = [str(one.job_id) for one in left if one.state is None]
     if pruned:
         raise NotReplayable(f"Descendants have been pruned: {', '.join(pruned)}.", descendants=pruned)
+
+
+def _refuse_unheld(left: Sequence[Descendant], held: Collection[UUID]) -> None:
+    for one in left:
+        if one.workflow_id and one.workflow_id not in held:
+            raise Conflict(f"The descendant {one.job_id} has just come into a workflow; try again.")
 
 
 def _refuse_taken(rows: Sequence[Replayed]) -> Steps[None]:

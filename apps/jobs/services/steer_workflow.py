@@ -13,7 +13,6 @@ from apps.errors import IllegalMove
 from apps.jobs.engine.cancel import cancel_many
 from apps.jobs.engine.move_workflow import move_workflow as moves
 from apps.jobs.engine.pause_workflow import pause_workflow as pauses
-from apps.jobs.engine.replay import replay
 from apps.jobs.engine.resume_workflow import resume_workflow as resumes
 from apps.jobs.engine.run_workflow_next import run_workflow_next as nexts
 from apps.jobs.engine.set_priority import set_priority
@@ -21,6 +20,7 @@ from apps.jobs.engine.wake import wake_promoter, wake_queue
 from apps.jobs.models import Workflow
 from apps.jobs.selectors.workflows import dead_ids, live_ids
 from apps.jobs.services.join import hold_workflow
+from apps.jobs.services.replayed import replayed
 from apps.jobs.states import JobState
 from apps.queues.engine.tell import tell
 
@@ -80,16 +80,13 @@ def resume_workflow(*, workflow: Workflow, actor: Actor) -> Workflow:
 def retry_workflow(*, workflow: Workflow, actor: Actor) -> Workflow:
     """Run what failed again, from attempt 0, and what was cancelled because of it; what completed stays as it is.
 
-    IllegalMove in a cancelled workflow, and where nothing has failed.
+    IllegalMove where it, or one that something comes back into, was cancelled; and where nothing has failed.
     """
-    held = hold_workflow(workflow.pk)
-    _refuse_cancelled(held)
-    failed = dead_ids(held)
-    if not failed:
+    failed = dict.fromkeys(dead_ids(workflow), 0)
+    rows = replayed(delays_ms=failed, within={workflow.pk}, revive_descendants=True)
+    if not rows:
         raise IllegalMove("Nothing of this workflow has failed.")
-    rows = replay(delays_ms=dict.fromkeys(failed, 0), revive_descendants=True)
-    if held.paused_at:
-        pauses(workflow_id=held.pk)
+    held = Workflow.objects.select_related("project").get(pk=workflow.pk)
     _wake(row.queue_id for row in rows)
     names = [str(row.job_id) for row in rows]
     _told(held, "retried", by=actor.name, jobs=len(names))

@@ -156,6 +156,10 @@ def test_whoever_waits_for_older_transactions_waits_for_the_same():
     assert older(read("open_gates")) == older(read("reservable"))
 
 
+def test_batches_and_workflows_are_counted_alike():
+    assert flat(read("count_batches")).replace("batch_id", "workflow_id") == flat(read("count_workflows"))
+
+
 # Planted: the tests above can fail.
 
 

@@ -14,7 +14,7 @@ from apps.jobs.serializers.line import LineAnswer, LineItemAnswer, LineQuery
 from apps.queues import selectors
 
 _ITEM = LineItemAnswer()
-_MORE = ("position", "workflow_name", "required_worker", "assigned_worker", "paused", "waiting_seconds")
+_MORE = ("position", "workflow_name", "paused", "waiting_seconds")
 
 
 class ProjectLine(Endpoint):

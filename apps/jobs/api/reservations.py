@@ -14,7 +14,8 @@ from apps.accounts.serializers.accounts import page_of
 from apps.jobs import services
 from apps.jobs.api import examples
 from apps.jobs.api.read import Somewhere
-from apps.jobs.selectors.targets import reachable_workflows, reservations
+from apps.jobs.selectors.targets import reservations
+from apps.jobs.selectors.workflows import reachable_workflows
 from apps.jobs.serializers import answers, bodies
 from apps.workers.models import Reservation
 

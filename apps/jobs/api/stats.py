@@ -15,7 +15,8 @@ from apps.errors import NotFound
 from apps.jobs.api import examples
 from apps.jobs.engine.health import Facts, health
 from apps.jobs.engine.list_jobs import Window
-from apps.jobs.selectors.health import judge, minutes, standing
+from apps.jobs.selectors import count_held
+from apps.jobs.selectors.health import judge, minutes
 from apps.jobs.serializers import stats as answers
 from apps.jobs.states import JobState
 from apps.queues import selectors
@@ -93,7 +94,7 @@ class QueueStats(Endpoint):
             raise NotFound
         told = {
             "queue": queue,
-            "counts": {**COUNTS, **standing(queue)},
+            "counts": {**COUNTS, **count_held([queue])},
             "oldest_ready_seconds": seen[0].oldest_seconds,
             "last_hour": seen[0],
         }

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
 from apps.accounts.selectors import Caller, reachable
-from apps.jobs.engine.count_batches import Counted, count_batches
+from apps.jobs.engine.count import Counted, count_batches
 from apps.jobs.models import Batch, Job
 from apps.jobs.selectors.workflows import since_of
 from apps.jobs.states import FINAL
@@ -53,7 +53,7 @@ def far_of(batches: Sequence[Batch]) -> dict[UUID, BatchProgress]:
     since = since_of(min(batch.created_at for batch in batches))
     counted: dict[UUID, list[Counted]] = defaultdict(list)
     for row in count_batches(ids=[batch.pk for batch in batches], since=since):
-        counted[row.batch_id].append(row)
+        counted[row.group_id].append(row)
     return {batch.pk: _progress(batch, counted[batch.pk]) for batch in batches}
 
 

@@ -5,12 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Q
-
 from apps.jobs.engine.health import Facts
 from apps.jobs.engine.rollup import percentile
-from apps.jobs.models import Job
-from apps.jobs.selectors.shelves import DEAD_LETTERS
 from apps.queues.models import BreakerState, MinuteStat
 
 LATE_SECONDS = 300.0  # how long the first may wait until the queue is called late
@@ -65,12 +61,6 @@ def _why_late(seen: Judged) -> str:
     if not seen.facts.in_flight:
         return "no live worker takes its jobs"
     return "jobs come in faster than they are run"
-
-
-def standing(queue_id: UUID) -> dict[str, int]:
-    """How many jobs of a queue may still run or be replayed, by state."""
-    rows = Job.objects.filter(Q(shelved_on=None) | Q(shelved_on=DEAD_LETTERS), queue_id=queue_id)
-    return dict(rows.order_by().values_list("state").annotate(Count("id")))
 
 
 def minutes(*, queue_id: UUID, count: int) -> list[dict[str, Any]]:

@@ -6,8 +6,6 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils.timezone import now
 
-from apps.accounts.selectors.callers import Caller
-from apps.accounts.selectors.reach import reachable
 from apps.errors import BadInput, WorkerUnavailable
 from apps.jobs.models import Workflow
 from apps.queues.models import Queue
@@ -41,11 +39,6 @@ def reserved(workflow_id: UUID) -> bool:
     return Reservation.objects.filter(
         workflow_id=workflow_id, state__in=[ReservationState.PENDING, ReservationState.BOUND]
     ).exists()
-
-
-def reachable_workflows(caller: Caller) -> QuerySet[Workflow]:
-    """Workflows that a caller may see."""
-    return reachable(Workflow.objects.all(), caller, project="project", organization="project__organization")
 
 
 def reservations(*, project_id: UUID) -> QuerySet[Reservation]:

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from apps.accounts.models import Project, Role
 from apps.accounts.selectors import Caller, reachable
-from apps.jobs.engine.count_workflows import Counted, count_workflows
+from apps.jobs.engine.count import Counted, count_workflows
 from apps.jobs.engine.list_steps import ListedStep, list_steps
 from apps.jobs.models import Dependency, Job, Workflow
 from apps.jobs.selectors.shelves import DEAD_LETTERS

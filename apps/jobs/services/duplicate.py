@@ -55,8 +55,6 @@ def duplicate(
         job = replace(job, payload=source.payload_text)
     if new_id:
         job = replace(job, id=new_id)
-    if source.placement == Placement.JOB:  # what it required, and not where it happened to run
-        job = replace(job, placement=Placement.JOB.value, required_worker=source.required_worker)
     [placed] = enqueue_here(source.queue, [job], submitted_by=actor.submitter_id, pointer="#")
     recorded(job_id, actor, "job.duplicate", after={"job": str(placed.job_id), "changed": sorted(changes)})
     return placed
@@ -76,7 +74,7 @@ def _policy(source: Job) -> UUID | None:
 
 
 def _target(source: Job) -> dict[str, str]:
-    """The worker it keeps to by its own word; where its workflow goes the copy does not, for it leaves that."""
+    """The worker it keeps to by its own word, and not the one it happened to run on; where its workflow goes the copy does not, for it leaves that."""
     if source.placement != Placement.JOB:
         return {}
     uids = Worker.objects.filter(pk__in=[source.required_worker]).values_list("uid", flat=True)

@@ -40,9 +40,8 @@ def forget_minutes(*, queue_id: UUID, limit: int) -> int:
 
 
 @transaction.atomic
-def drop(queue_id: UUID) -> bool:
-    """Delete the row of a deleted queue; False while somebody else is at it."""
+def drop(queue_id: UUID) -> None:
+    """Delete the row of a deleted queue; while somebody else is at it, nothing."""
     held = Queue.every.select_for_update(skip_locked=True).filter(pk=queue_id, deleted_at__isnull=False).first()
     if held is not None:
         held.delete()
-    return held is not None

@@ -1,7 +1,9 @@
 """What is told of the API is drawn from it, and the pages that show it ask nobody else."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,6 +13,7 @@ from apps.accounts.api import drawing
 from apps.accounts.api.rules import RULES
 
 DOCS = Path(__file__).parents[2] / "docs"
+SCHEMA = yaml.safe_load((DOCS / "openapi.yaml").read_text())
 
 
 @pytest.mark.parametrize("name", ["openapi.yaml", "api.md", "roles.md"])
@@ -20,8 +23,7 @@ def test_the_docs_are_as_the_code_would_draw_them(name):
 
 
 def test_every_endpoint_has_a_summary_an_example_and_its_refusals():
-    schema = yaml.safe_load((DOCS / "openapi.yaml").read_text())
-    operations = {one["operationId"]: one for methods in schema["paths"].values() for one in methods.values()}
+    operations = {one["operationId"]: one for methods in SCHEMA["paths"].values() for one in methods.values()}
     expected = {
         f"{route}-{method.lower()}" for route in RULES for method in RULES[route] if not route.startswith("schema")
     }
@@ -36,6 +38,42 @@ def test_every_endpoint_has_a_summary_an_example_and_its_refusals():
         for content in one.get("requestBody", {}).get("content", {}).values():
             assert "examples" in content, name
         assert {"400", "503"} <= one["responses"].keys(), name
+
+
+def shown() -> Iterator[tuple[str, dict[str, Any], Any]]:
+    """Each operation, the schema of a good answer of it as JSON, and what the document shows of that."""
+    for methods in SCHEMA["paths"].values():
+        for one in methods.values():
+            for code, answer in one["responses"].items():
+                content = answer.get("content", {}).get("application/json", {})
+                for example in content.get("examples", {}).values() if code.startswith("2") else ():
+                    yield one["operationId"], content["schema"], example["value"]
+
+
+def astray(schema: dict[str, Any], value: Any, at: str) -> Iterator[str]:
+    """Where an example lacks a field that every answer has, or has one that none has."""
+    if "$ref" in schema:
+        schema = SCHEMA["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    if isinstance(value, dict) and "properties" in schema:
+        known = schema["properties"]
+        yield from (f"{at}.{name} is missing" for name in set(schema.get("required", ())) - set(value))
+        yield from (f"{at}.{name} is unknown" for name in set(value) - set(known))
+        for name in set(value) & set(known):
+            yield from astray(known[name], value[name], f"{at}.{name}")
+    if isinstance(value, list):
+        for one in value:
+            yield from astray(schema.get("items", {}), one, f"{at}[]")
+
+
+def test_what_is_shown_of_an_answer_has_the_fields_that_answers_have():
+    assert [wrong for name, schema, value in shown() for wrong in astray(schema, value, name)] == []
+
+
+def test_an_example_that_lags_behind_is_found():
+    name, schema, value = next(one for one in shown() if one[0] == "job-get")
+    assert list(astray(schema, {**value, "odd": 1}, name)) == ["job-get.odd is unknown"]
+    fewer = {key: one for key, one in value.items() if key != "placement"}
+    assert list(astray(schema, fewer, name)) == ["job-get.placement is missing"]
 
 
 def test_the_document_is_served(db):

@@ -8,7 +8,6 @@ from rest_framework.response import Response
 from apps.accounts.api.schema import tells
 from apps.jobs import services
 from apps.jobs.api import examples
-from apps.jobs.api.order import QUEUED
 from apps.jobs.api.verbs import Verb
 from apps.jobs.serializers import answers, bodies
 
@@ -21,7 +20,7 @@ class Approve(Verb):
         ask=bodies.Decide,
         answer=answers.JobAnswer,
         asks={"note": "looks right"},
-        example=QUEUED,
+        example=examples.QUEUED,
         refusals=(409,),
     )
     def post(self, request: Request, job: UUID) -> Response:

@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from apps.accounts.api.once import Made, once
 from apps.accounts.api.schema import tells
 from apps.jobs import services
-from apps.jobs.api.order import QUEUED
+from apps.jobs.api import examples
 from apps.jobs.api.verbs import Verb
 from apps.jobs.serializers import answers, bodies
 
@@ -25,7 +25,7 @@ class Duplicate(Verb):
         answer=answers.JobAnswer,
         status=201,
         asks={"payload": {"path": "b.png"}, "priority": 7},
-        example={**QUEUED, "priority": 7},
+        example={**examples.QUEUED, "priority": 7},
         keyed=True,
         refusals=(429,),
     )

@@ -32,7 +32,10 @@ JOB = {
     "workflow": None,
     "batch": None,
     "submitted_by": ID,
+    "required_worker": None,
+    "assigned_worker": None,
 }
+QUEUED = {**JOB, "state": "queued", "started_at": None, "stage": None, "done": None, "total": None}
 CANCELLED = {**JOB, "cancel_requested": True, "cancelling": True}
 LINE = {"attempt": 1, "line": 1, "at": AT, "level": "info", "message": "opened a.png"}
 ATTEMPT = {
@@ -61,6 +64,7 @@ DETAIL = {
     "on_parent_failure": None,
     "unique_key": None,
     "concurrency_key": None,
+    "placement": "any",
     "requires_approval": False,
     "approval": None,
     "pending_parents": 0,
@@ -117,7 +121,6 @@ LINE_ITEM = {
     **JOB,
     "workflow": ID,
     "workflow_name": "spring catalogue",
-    "required_worker": None,
     "assigned_worker": "press-1",
     "paused": False,
     "attempts": 1,

@@ -11,8 +11,6 @@ from apps.jobs.api import examples
 from apps.jobs.api.verbs import Verb
 from apps.jobs.serializers import answers, bodies
 
-QUEUED = {**examples.JOB, "state": "queued", "started_at": None, "stage": None, "done": None, "total": None}
-
 
 class Pause(Verb):
     route = "job-pause"
@@ -22,7 +20,7 @@ class Pause(Verb):
         ask=bodies.PauseJob,
         answer=answers.JobAnswer,
         asks={"reason": "the customer asked"},
-        example={**QUEUED, "state": "paused"},
+        example={**examples.QUEUED, "state": "paused"},
         refusals=(409,),
     )
     def post(self, request: Request, job: UUID) -> Response:
@@ -35,7 +33,9 @@ class Pause(Verb):
 class Resume(Verb):
     route = "job-resume"
 
-    @tells("Resume a job", ask=bodies.Nothing, answer=answers.JobAnswer, asks={}, example=QUEUED, refusals=(409,))
+    @tells(
+        "Resume a job", ask=bodies.Nothing, answer=answers.JobAnswer, asks={}, example=examples.QUEUED, refusals=(409,)
+    )
     def post(self, request: Request, job: UUID) -> Response:
         """It goes on from the state it was paused in, with the place in line it had."""
         self.job(job)
@@ -52,7 +52,7 @@ class Reschedule(Verb):
         ask=bodies.Reschedule,
         answer=answers.JobAnswer,
         asks={"run_at": "2027-03-14T09:00:00Z"},
-        example={**QUEUED, "state": "scheduled", "run_at": "2027-03-14T09:00:00Z"},
+        example={**examples.QUEUED, "state": "scheduled", "run_at": "2027-03-14T09:00:00Z"},
         refusals=(409,),
     )
     def post(self, request: Request, job: UUID) -> Response:
@@ -70,7 +70,7 @@ class Priority(Verb):
         ask=bodies.Priority,
         answer=answers.JobAnswer,
         asks={"priority": 10},
-        example={**QUEUED, "priority": 10},
+        example={**examples.QUEUED, "priority": 10},
         refusals=(409,),
     )
     def post(self, request: Request, job: UUID) -> Response:
@@ -88,7 +88,7 @@ class Move(Verb):
         ask=bodies.Move,
         answer=answers.JobAnswer,
         asks={"to": "up"},
-        example=QUEUED,
+        example=examples.QUEUED,
         refusals=(409,),
     )
     def post(self, request: Request, job: UUID) -> Response:
@@ -101,7 +101,14 @@ class Move(Verb):
 class RunNext(Verb):
     route = "job-run-next"
 
-    @tells("Run a job next", ask=bodies.Nothing, answer=answers.JobAnswer, asks={}, example=QUEUED, refusals=(409,))
+    @tells(
+        "Run a job next",
+        ask=bodies.Nothing,
+        answer=answers.JobAnswer,
+        asks={},
+        example=examples.QUEUED,
+        refusals=(409,),
+    )
     def post(self, request: Request, job: UUID) -> Response:
         """One that is queued, scheduled or waits for a retry: before all others of its queue, whatever their priority."""
         self.job(job)
@@ -118,7 +125,7 @@ class Reassign(Verb):
         ask=bodies.Reassign,
         answer=answers.JobAnswer,
         asks={"worker": "press-2"},
-        example={**QUEUED, "required_worker": "press-2"},
+        example={**examples.QUEUED, "required_worker": "press-2"},
         refusals=(409,),
     )
     def post(self, request: Request, job: UUID) -> Response:

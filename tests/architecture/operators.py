@@ -29,7 +29,7 @@ from apps.jobs.engine.pause import pause
 from apps.jobs.engine.pause_workflow import pause_workflow
 from apps.jobs.engine.probes import probes
 from apps.jobs.engine.purge import purge
-from apps.jobs.engine.ready import ready_aimed
+from apps.jobs.engine.ready import ready_aimed, ready_sessions
 from apps.jobs.engine.reassign import reassign
 from apps.jobs.engine.reassign_workflow import reassign_workflow
 from apps.jobs.engine.reconcile import reconcile
@@ -144,6 +144,7 @@ def take_aimed(queue: Any, queues: list[UUID]) -> None:
     waiting = enqueue([mine, NewJob(queue_id=queue.pk, type="ping", placement="job")])[1].job_id
     assert aim(workflow_id=seeded("workflow", 5))
     ready_aimed(session_id=queue.session_id, after=START[0], limit=10)
+    ready_sessions(sessions=[queue.session_id])
     over(workflows=[seeded("workflow", 5)], generations=[1], jobs=[seeded("live", 1)])
     generation_of(workflow_id=seeded("workflow", 5))
     assert reassign(job_id=waiting, worker_id=seeded("worker", 1))

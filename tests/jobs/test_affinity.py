@@ -9,7 +9,7 @@ from apps.jobs.engine.aim import FIRST_OF_JOB, FIRST_OF_WORKFLOW
 from apps.jobs.engine.claim_in_turn import claim_in_turn
 from apps.jobs.engine.depth import depth
 from apps.jobs.engine.gates import gates
-from apps.jobs.engine.ready import NOWHERE, ready, ready_aimed
+from apps.jobs.engine.ready import NOWHERE, Aimed, ready, ready_aimed, ready_sessions
 from apps.jobs.models import Workflow
 from apps.queues.models import Depth
 from apps.workers.models import Session, Worker
@@ -145,6 +145,24 @@ def test_a_walk_over_many_queues_finds_those_with_work_for_its_worker(queue, ses
     acts.enqueue(queue)
     assert ready(after=NOWHERE, limit=9) == [queue.pk]
     assert ready_aimed(session_id=session.pk, after=NOWHERE, limit=9) == [mine.pk]
+
+
+def test_of_those_that_wait_whoever_has_something_to_take_is_found(queue, session, other):
+    Session.objects.update(queues=[queue.pk], types=["ping"], concurrency=1)
+    required(queue, session)
+    both = [session.pk, other.pk]
+    assert ready_sessions(sessions=both) == [Aimed(queue.pk, session.pk)]
+    assert ready_sessions(sessions=[other.pk]) == []
+    Session.objects.update(types=["pong"])
+    assert ready_sessions(sessions=both) == []
+    Session.objects.update(types=["ping"], queues=[QueueFactory.create().pk])
+    assert ready_sessions(sessions=both) == []
+    Session.objects.update(queues=[queue.pk])
+    assert aimed(session, queue)
+    required(queue, session)
+    assert ready_sessions(sessions=both) == []  # it has no room
+    services.submit(queue=queue, type="ping", placement="job")
+    assert ready_sessions(sessions=both) == [Aimed(queue.pk, None)]
 
 
 def test_what_waits_for_one_worker_counts_for_the_depth_of_its_queue(queue, session):

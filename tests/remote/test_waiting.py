@@ -102,6 +102,26 @@ async def test_one_job_wakes_one_and_as_many_jobs_as_there_are_wake_all(client, 
     assert len({answer.json()["jobs"][0]["job"] for answer in answers}) == 8
 
 
+@pytest.mark.parametrize("poll_only", [True, False])
+async def test_a_job_for_one_of_many_kin_is_with_it_within_a_look(client, token, queue, settings, poll_only):
+    settings.POLL_ONLY = poll_only
+    callers = [await Caller(client, token.text).begin(f"w{n}") for n in range(4)]
+    tasks = await waiting(*(caller.claim() for caller in callers))
+    job = await sync_to_async(services.submit)(queue=queue, type="ping", required_worker="w2")
+    answer = await asyncio.wait_for(tasks[2], 5)
+    assert [one["job"] for one in answer.json()["jobs"]] == [str(job.pk)]
+    assert [task.done() for task in tasks] == [False, False, True, False]
+
+
+async def test_a_job_for_whoever_comes_first_is_looked_for_too(client, token, queue, settings):
+    settings.POLL_ONLY = True
+    caller = await Caller(client, token.text).begin("w1")
+    [task] = await waiting(caller.claim())
+    job = await sync_to_async(services.submit)(queue=queue, type="ping", placement="job")
+    answer = await asyncio.wait_for(task, 5)
+    assert [one["job"] for one in answer.json()["jobs"]] == [str(job.pk)]
+
+
 async def test_nobody_claims_for_a_caller_that_has_hung_up(client, token, queue):
     gone, here = [await Caller(client, token.text).begin(uid) for uid in ("gone", "here")]
     [task] = await waiting(gone.claim())

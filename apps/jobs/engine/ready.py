@@ -1,6 +1,7 @@
 """Find the queues that have work, for a worker that serves many."""
 
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
 from uuid import UUID
 
 from apps.sql import Statement
@@ -11,9 +12,19 @@ NOWHERE = UUID(int=0)  # where a walk along ids begins
 
 type Send = Callable[[Callable[..., Awaitable[list[UUID]]]], Awaitable[list[UUID]]]
 
+
+@dataclass(frozen=True, slots=True)
+class Aimed:
+    """A queue with something for one session, or, without one, for whichever takes it first."""
+
+    queue_id: UUID
+    session_id: UUID | None
+
+
 ready = Statement.beside(__file__, lambda queue_id: queue_id)
 ready_among = Statement.beside(__file__, lambda queue_id: queue_id, "ready_among")
 ready_aimed = Statement.beside(__file__, lambda queue_id: queue_id, "ready_aimed")
+ready_sessions = Statement.beside(__file__, Aimed, "ready_sessions")
 
 
 async def ready_after(send: Send, *, after: UUID, queues: Collection[UUID], limit: int) -> list[UUID]:

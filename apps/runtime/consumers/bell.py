@@ -2,14 +2,16 @@
 
 Claims of the same queues and types are kin. Of kin one is waked at a time: if it sees more than it takes, as many of the
 others are waked too; if it finds nothing, neither would they. So a single job wakes one of two hundred, and two hundred
-jobs wake all of them within a few turns.
+jobs wake all of them within a few turns. A job that waits for one worker is no affair of its kin: the look wakes that one.
 """
 
 import asyncio
 import math
 import signal
 import threading
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -18,7 +20,7 @@ import psycopg
 import structlog
 from django.conf import settings
 
-from apps.jobs.engine.ready import NOWHERE, ready_after
+from apps.jobs.engine.ready import NOWHERE, Aimed, ready_after, ready_sessions
 from apps.jobs.engine.wake import CHANNEL
 from apps.runtime.services.remote import Wish
 from apps.runtime.supervisor.wire import PATIENCE, Outage, Wire
@@ -45,6 +47,7 @@ class Bell:
         self.heard: dict[UUID, int] = {}
         self.heard_all = 0
         self.waiting: dict[Kin, deque[asyncio.Future[None]]] = {}
+        self.sessions: dict[asyncio.Future[None], tuple[UUID, Kin]] = {}  # whose claim it is that waits
         self.timers: dict[Kin, asyncio.TimerHandle] = {}
         self.turn = 0  # of the kin, when there are more than one look wakes
         self.wire = Wire("remote claims")
@@ -59,10 +62,13 @@ class Bell:
             self._later(wish.kin, wish.token_in)
         waked = asyncio.get_running_loop().create_future()
         self.waiting.setdefault(wish.kin, deque()).append(waked)
+        if wish.session_id is not None:
+            self.sessions[waked] = (wish.session_id, wish.kin)
         try:
             await asyncio.wait({waked, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             return waked.done() and not gone.done() and not self.closing.is_set()
         finally:
+            self.sessions.pop(waked, None)
             self._leave(wish.kin, waked, gone=gone.done())
 
     def hear_of(self, wish: Wish) -> None:
@@ -101,6 +107,16 @@ class Bell:
         waiting = self.waiting.get(kin, deque())
         for _ in range(min(count, len(waiting))):
             waiting.popleft().set_result(None)
+
+    def _ring_sessions(self, found: Iterable[Aimed]) -> None:
+        """Wake those whose worker something waits for."""
+        aimed: dict[UUID | None, set[UUID]] = defaultdict(set)
+        for one in found:
+            aimed[one.session_id].add(one.queue_id)
+        for waked, (session_id, kin) in self.sessions.items():
+            if not waked.done() and not aimed[session_id].isdisjoint(kin[0]):
+                self.waiting[kin].remove(waked)
+                waked.set_result(None)
 
     def _later(self, kin: Kin, seconds: float) -> None:
         """Wake one of kin when a queue of theirs admits another job."""
@@ -160,11 +176,15 @@ class Bell:
     async def _look(self) -> None:
         """Which of the queues that are waited for have work: a wake-up is only a hint, and some work comes without one."""
         wanted = frozenset().union(*(queues for queues, *_ in self.waiting))
+        sessions = [session_id for session_id, _ in self.sessions.values()]
         try:
-            busy = frozenset(await ready_after(self.wire.send, after=NOWHERE, queues=wanted, limit=len(wanted)))
+            busy = set(await ready_after(self.wire.send, after=NOWHERE, queues=wanted, limit=len(wanted)))
+            aimed = await self.wire.send(partial(ready_sessions.on, sessions=sessions))
         except (psycopg.Error, OSError) as error:
             await self.wire.outage.pause(error)
             return
+        self._ring_sessions(aimed)
+        busy |= {one.queue_id for one in aimed if one.session_id is None}
         due = [kin for kin in self.waiting if not busy.isdisjoint(kin[0])]
         start = self.turn % len(due) if due else 0
         for kin in (due[start:] + due[:start])[:LOOKED]:

@@ -36,6 +36,12 @@ class Fault:
     detail: str
 
 
+def pointed(name: str) -> str:
+    """A key as a JSON pointer has it, and so that it can be sent back: no NUL, no lone surrogate."""
+    clean = name.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
+    return clean.replace("~", "~0").replace("/", "~1")
+
+
 class Refusal(Exception):
     """The request was refused."""
 

@@ -141,7 +141,7 @@ def test_a_cycle_is_named_with_its_path(api, place):
         ({"jobs": [{"name": "a", "queue": "images", "type": "x", "payload": "\0"}]}, "#/jobs/0/payload"),
         ({**NEW, "name": 5}, "#/name"),
         ({**NEW, "name": "a\0"}, "#/name"),
-        ({**NEW, "labels": {"a": 1}}, "#/labels"),
+        ({**NEW, "labels": {"a": 1}}, "#/labels/a"),
         ({**NEW, "project": "x"}, "#/project"),
     ],
 )

@@ -174,8 +174,6 @@ WRONG = [
     ("unique_key", "k" * 256),
     ("unique_key", "k\x00"),
     ("labels", ["red"]),
-    ("labels", {"colour": 7}),
-    ("labels", {"colour": "\x00"}),
     ("labels", {str(n): "x" for n in range(33)}),
     ("depends_on", "all"),
     ("depends_on", ["one"]),
@@ -190,6 +188,27 @@ def test_what_is_wrong_is_named_and_nothing_is_made(queue, field, value):
     with pytest.raises(BadInput) as refusal:
         submit(queue, **{field: value})
     assert pointers(refusal) == [f"#/{field}"]
+    assert not told("job.enqueued")
+
+
+@pytest.mark.parametrize(
+    ("label", "pointer"),
+    [
+        ({"shape": "round", "colour": 7}, "#/labels/colour"),
+        ({"colour": "\x00"}, "#/labels/colour"),
+        ({"colour": "r" * 256}, "#/labels/colour"),
+        ({"a/b~c": None}, "#/labels/a~1b~0c"),
+        ({"": "red"}, "#/labels/"),
+        ({7: "red"}, "#/labels/7"),
+        ({"a\x00": "red"}, "#/labels/a\ufffd"),
+        ({"\ud800": "red"}, "#/labels/?"),
+        ({"n" * 129: "red"}, "#/labels/" + "n" * 129),
+    ],
+)
+def test_a_label_that_is_wrong_is_named(queue, label, pointer):
+    with pytest.raises(BadInput) as refusal:
+        submit(queue, labels=label)
+    assert pointers(refusal) == [pointer]
     assert not told("job.enqueued")
 
 

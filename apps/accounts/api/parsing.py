@@ -10,8 +10,7 @@ from typing import IO, Any
 from django.conf import settings
 from rest_framework.parsers import BaseParser
 
-from apps.accounts.serializers.fields import pointed
-from apps.errors import BadInput, Refusal, TooLarge
+from apps.errors import BadInput, Refusal, TooLarge, pointed
 
 LONGEST_NUMBER = 4300  # digits: what Python turns into an int
 AROUND = 3  # levels a batch puts around a payload

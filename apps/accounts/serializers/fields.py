@@ -14,7 +14,7 @@ from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
 from apps.accounts.models import slug_rule
-from apps.errors import BadInput, Fault, UnknownField
+from apps.errors import BadInput, Fault, UnknownField, pointed
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
@@ -145,12 +145,6 @@ class Pick(serializers.ChoiceField):
         if not isinstance(data, str):
             self.fail("invalid_choice", input=data)
         return super().to_internal_value(data)
-
-
-def pointed(name: str) -> str:
-    """A key as a JSON pointer has it, and so that it can be sent back: no NUL, no lone surrogate."""
-    clean = name.encode("utf-8", "replace").decode().replace("\x00", "\ufffd")
-    return clean.replace("~", "~0").replace("/", "~1")
 
 
 def faults_of(detail: Any, pointer: str = "#") -> list[Fault]:

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.conf import settings
 from django.utils.dateparse import parse_datetime
 
-from apps.errors import BadInput, Fault, UnknownField
+from apps.errors import BadInput, Fault, UnknownField, pointed
 from apps.jobs.states import OnParentFailure, Placement
 
 NAME_MAX, KEY_MAX = 128, 255
@@ -35,7 +35,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 
 class _Wrong(ValueError):
-    """One field is wrong; the text says how."""
+    """One field is wrong; the text says how, and `within` where in it: "/colour"."""
+
+    within = ""
 
 
 def check(fields: Mapping[str, Any], *, pointer: str = "#") -> dict[str, Any]:
@@ -58,7 +60,7 @@ def look(
     """Check fields by their rules: those that are fine, and what is wrong with the others. Raises UnknownField."""
     unknown = [name for name in fields if name not in rules]
     if unknown:
-        faults = [Fault(f"{pointer}/{name}", "There is no such field.") for name in unknown]
+        faults = [Fault(f"{pointer}/{pointed(name)}", "There is no such field.") for name in unknown]
         raise UnknownField(f"There is no field {unknown[0]!r}.", errors=faults)
     checked: dict[str, Any] = {}
     missing = required and fields.get(required) is None
@@ -69,7 +71,7 @@ def look(
         try:
             checked[name] = rules[name](value)
         except _Wrong as wrong:
-            faults.append(Fault(f"{pointer}/{name}", str(wrong)))
+            faults.append(Fault(f"{pointer}/{name}{wrong.within}", str(wrong)))
     return checked, faults
 
 
@@ -84,7 +86,7 @@ def check_field(name: str, value: Any) -> Any:
     try:
         return _RULES[name](value)
     except _Wrong as wrong:
-        raise BadInput.at(f"#/{name}", str(wrong)) from None
+        raise BadInput.at(f"#/{name}{wrong.within}", str(wrong)) from None
 
 
 def as_json(value: Any, *, what: str = "payload") -> str:
@@ -215,8 +217,12 @@ def _labels(value: Any) -> str:
     if not isinstance(value, dict) or len(value) > LABELS_MAX:
         raise _Wrong(f"This must be an object with at most {LABELS_MAX} texts.")
     for name, text in value.items():
-        _text(NAME_MAX)(name)
-        _text(KEY_MAX)(text)
+        try:
+            _text(NAME_MAX)(name)
+            _text(KEY_MAX)(text)
+        except _Wrong as wrong:
+            wrong.within = f"/{pointed(str(name))}"
+            raise
     return as_json(value, what="label set")
 
 

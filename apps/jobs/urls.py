@@ -27,7 +27,7 @@ urlpatterns = [
     queues.ResumeQueue.at("queues/<uuid:queue>/resume"),
     queues.QueueBreaker.at("queues/<uuid:queue>/breaker"),
     queues.PurgeQueue.at("queues/<uuid:queue>/purge"),
-    queues.ResumeType.at("projects/<uuid:project>/types/<str:type>/resume"),
+    queues.ResumeType.at("projects/<uuid:project>/types/<path:type>/resume"),
     line.ProjectLine.at("projects/<uuid:project>/line"),
     submit.Submit.at("queues/<uuid:queue>/jobs"),
     batches.SubmitBatch.at("queues/<uuid:queue>/jobs/batch"),

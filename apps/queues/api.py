@@ -180,7 +180,7 @@ class PauseType(Endpoint):
     )
     def post(self, request: Request, project: UUID, type: str) -> Response:
         """No claim that begins after the answer takes a job of this type from any queue of the project;
-        running jobs go on."""
+        running jobs go on. A slash in its name may stand as it is."""
         found = self.reach(reach.projects(self.caller), pk=project)
         paused = services.pause_type(project=found, type=type, actor=self.actor, **self.body(bodies.Pause))
         return Response(bodies.PausedTypeAnswer(paused).data)

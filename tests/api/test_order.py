@@ -1,12 +1,14 @@
 """Order and pauses over HTTP: what is answered, what is refused and how it is named."""
 
 from datetime import timedelta
+from urllib.parse import quote
 
 import pytest
 from django.utils import timezone
 
 from apps.audit.models import Entry
 from apps.jobs.models import Job
+from apps.queues.models import PausedType
 from tests import acts
 from tests.api.caller import problem
 
@@ -93,6 +95,14 @@ def test_a_type_is_paused_listed_and_resumed(api, queue, session):
     refused = problem(api.post(f"{at}/types/{'x' * 129}/pause"), 400)
     assert [error["pointer"] for error in refused["errors"]] == ["#/type"]
     problem(api.post(f"{at}/types/ping/pause", {"until": "2001-01-01T00:00:00Z"}), 400)
+
+
+@pytest.mark.parametrize("type", ["image/thumbnail", "a/pause", "a/resume", "/", "a b/ü?"])
+def test_a_type_with_slashes_is_paused_by_its_name(api, queue, type):
+    at = f"projects/{queue.project_id}/types"
+    assert api.post(f"{at}/{quote(type)}/pause").json()["type"] == type
+    assert PausedType.objects.get().type == type
+    assert api.post(f"{at}/{quote(type, safe='')}/resume").json() == {"type": type, "was_paused": True}
 
 
 def test_a_queue_says_who_paused_it_why_and_until_when(api, queue):

@@ -61,6 +61,24 @@ def test_another_outcome_than_the_one_that_was_applied_is_fenced(remote, queue):
     assert Session.objects.get(pk=remote.id).fenced_writes == 1
 
 
+def test_of_two_outcomes_in_one_report_the_first_counts_and_the_second_is_fenced(remote, queue):
+    job_id, other = acts.enqueue(queue), acts.enqueue(queue)
+    job, fine = remote.one(), remote.one()
+    said = [(job, "success"), (fine, "success"), (fine, "success"), (job, "retryable_error")]
+    results = [{**pair(one), "outcome": outcome} for one, outcome in said]
+    assert remote.said("report", results=results)["fenced"] == [pair(job)]
+    assert (find(job_id).state, find(other).state) == ("completed", "completed")
+    assert Session.objects.get(pk=remote.id).fenced_writes == 1
+
+
+def test_a_success_that_is_named_twice_brings_along_what_it_was_first_named_with(remote, queue):
+    acts.enqueue(queue)
+    job = remote.one()
+    results = [{**pair(job), "outcome": "success", "next_jobs": [{"type": name}]} for name in ("first", "second")]
+    assert remote.said("report", results=results) == {"fenced": []}
+    assert list(Job.objects.filter(state="queued").values_list("type", flat=True)) == ["first"]
+
+
 def test_a_wrong_fence_and_anothers_session_move_nothing(api, remote, queue):
     job_id = acts.enqueue(queue)
     job = remote.one()

@@ -73,8 +73,10 @@ _missing = Statement.beside(__file__, Missing, "report_missing")
 def report_steps(*, ended: Sequence[Ended]) -> Steps[list[Reported]]:
     """End attempts, enqueue what follows a success and wake the dependents of jobs that ended, in one transaction.
 
-    Answers what moved; whoever is missing from the answer is fenced or was applied before.
+    Answers what moved; whoever is missing from the answer is fenced or was applied before. An attempt that is named
+    twice ends once, as it was named first.
     """
+    ended = _once(ended)
     workflows = {one.workflow_id for one in ended if one.follow and one.workflow_id}
     joined = (yield from join_steps(workflows)) if workflows else {}
     rows = yield from _report.ask(**_columns(ended), alone=False)
@@ -107,6 +109,7 @@ report = Verb(report_steps)
 
 async def report_on(connection: psycopg.AsyncConnection[Any], ended: Sequence[Ended]) -> list[Reported]:
     """The same from a worker: one statement, one commit, and a transaction only for jobs with dependents or followers."""
+    ended = _once(ended)
     plain = [one for one in ended if not one.follow]
     rows = await _report.on(connection, **_columns(plain), alone=True) if plain else []
     late = {row.job_id for row in rows if row.deferred}
@@ -132,13 +135,14 @@ def missing_steps(*, ended: Sequence[Ended], session_id: UUID) -> Steps[list[Mis
 report_missing = Verb(missing_steps)
 
 
-def _columns(ended: Sequence[Ended]) -> dict[str, object]:
-    """Turn ends into columns, in id order so that two batches lock alike; one without values is sent as NULL.
-
-    An attempt named twice ends once, as it was named first: the ledger would hold it twice.
-    """
+def _once(ended: Sequence[Ended]) -> list[Ended]:
+    """Each attempt, as it was named first, in id order so that two batches lock alike."""
     once = {(one.job_id.int, one.fence): one for one in reversed(ended)}
-    ordered = [once[key] for key in sorted(once)]  # by number: a UUID compares in Python, and slowly
+    return [once[key] for key in sorted(once)]  # by number: a UUID compares in Python, and slowly
+
+
+def _columns(ordered: Sequence[Ended]) -> dict[str, object]:
+    """Turn ends into columns; one without values is sent as NULL."""
 
     def column(name: str) -> list[Any] | None:
         values = [getattr(one, name) for one in ordered]

@@ -159,7 +159,8 @@ class Reports(InSession):
         example={"fenced": []},
     )
     def post(self, request: Request, session: UUID) -> Response:
-        """May be said again until it is answered: what has been applied is not fenced. A session that is over may
+        """May be said again until it is answered: what has been applied is not fenced. Of two reports of one attempt the
+        first counts, and one with another outcome is named among the fenced. A session that is over may
         report too; only what is still its own counts."""
         found = self.session(session)
         ask = self.body(bodies.Report)
@@ -239,4 +240,4 @@ def lines_of(given: Iterable[dict[str, Any]]) -> list[Line]:
 
 
 def _pairs(pairs: Iterable[tuple[UUID, int]]) -> list[dict[str, str]]:
-    return [{"job": str(job_id), "fence": str(fence)} for job_id, fence in sorted(pairs)]
+    return [{"job": str(job_id), "fence": str(fence)} for job_id, fence in sorted(set(pairs))]

@@ -20,7 +20,8 @@ def settle(
 ) -> list[Missing]:
     """End attempts of a session and wake whoever may run now; answers those that were fenced.
 
-    `places` has the queue and the concurrency key of each job that the session ran when it was asked.
+    An attempt that is named twice ends as it was named first; with another outcome the second is fenced, as it would be
+    in a call of its own. `places` has the queue and the concurrency key of each job that the session ran when it was asked.
     """
     with transaction.atomic():
         if lines:
@@ -28,7 +29,10 @@ def settle(
         rows = report(ended=ended)
         _wake(rows, ended, places)
     known = {(row.job_id, row.fence) for row in rows}
-    missing = [one for one in ended if (one.job_id, one.fence) not in known]
+    first = {(one.job_id, one.fence): one.outcome for one in reversed(ended)}
+    missing = [
+        one for one in ended if (one.job_id, one.fence) not in known or one.outcome != first[one.job_id, one.fence]
+    ]
     if not missing:
         return []
     told = report_missing(ended=missing, session_id=session.pk)

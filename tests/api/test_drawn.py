@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.test import Client
 
 from apps.accounts.api import drawing
 from apps.accounts.api.rules import RULES
+from apps.errors import Refusal
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = yaml.safe_load((DOCS / "openapi.yaml").read_text())
@@ -38,6 +40,26 @@ def test_every_endpoint_has_a_summary_an_example_and_its_refusals():
         for content in one.get("requestBody", {}).get("content", {}).values():
             assert "examples" in content, name
         assert {"400", "503"} <= one["responses"].keys(), name
+
+
+def codes(kind: type[Refusal] = Refusal) -> Iterator[tuple[str, int]]:
+    """Of every refusal that the endpoints know."""
+    import_module("config.urls")
+    for one in kind.__subclasses__():
+        if one.__module__.startswith(("apps.", "config.")):
+            yield one.code, one.status
+        yield from codes(one)
+
+
+def test_the_conventions_name_every_code_a_refusal_has():
+    """Those of the framework besides: what it refuses that we have no class for."""
+    [listed] = re.findall(r"Programs look at `code`: (.*?)\.\n", (DOCS / "api.md").read_text(), re.S)
+    named = {
+        (code, int(status))
+        for said, status in re.findall(r"((?:`\w+`,?\s+)+)(\d{3})", listed)
+        for code in re.findall(r"`(\w+)`", said)
+    }
+    assert named == {*codes(), ("method_not_allowed", 405), ("unsupported_media_type", 415)}
 
 
 def shown() -> Iterator[tuple[str, dict[str, Any], Any]]:

@@ -13,7 +13,14 @@ from apps.audit.admin.console import Window
 from apps.workers.models import Session, Worker
 from apps.workers.selectors import Said
 
-STATES = {"live": "success", "draining": "warning", "silent": "danger", "stopped": "info", "never": "info"}
+STATES = {
+    "live": "success",
+    "draining": "warning",
+    "silent": "danger",
+    "superseded": "info",
+    "stopped": "info",
+    "never": "info",
+}
 
 
 def state_of(row: Any) -> str:
@@ -22,6 +29,8 @@ def state_of(row: Any) -> str:
         return "stopped"
     if row.lease_expires_at is None:
         return "never"
+    if row.fenced_at and row.fenced_at <= row.lease_expires_at:
+        return "superseded"
     if row.fenced_at or row.lease_expires_at <= now():
         return "silent"
     return "draining" if row.draining else "live"

@@ -13,6 +13,8 @@ from apps.sql import Statement, Steps, Verb
 
 LIMIT = 1000
 FOREVER = 1e9  # seconds
+SILENT = "The worker fell silent: its lease ran out."
+SUPERSEDED = "The worker was superseded: another process began under its name."
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class _Overdue:
     fence: int
     session_id: UUID
     lost: bool
+    superseded: bool
 
 
 _sessions = Statement.beside(__file__, lambda session_id: session_id, "reap_sessions")
@@ -59,7 +62,7 @@ def reap_steps(
 
 def _verdict(row: _Overdue) -> Ended:
     if row.lost:
-        outcome, name, why = Outcome.LOST, "WorkerLost", "The worker fell silent: its lease ran out."
+        outcome, name, why = Outcome.LOST, "WorkerLost", SUPERSEDED if row.superseded else SILENT
     else:
         outcome, name, why = Outcome.TIMEOUT, "DeadlinePassed", "The attempt outlived its time limit."
     return Ended(

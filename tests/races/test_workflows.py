@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from apps.errors import Conflict, IllegalMove
+from apps.errors import IllegalMove
 from apps.jobs import services
 from apps.jobs.models import Job
 from apps.jobs.services.join import hold_workflow
@@ -129,20 +129,19 @@ def test_what_is_revived_waits_for_the_cancel_of_the_workflow_it_would_come_back
     assert states(film)["a"] == ("cancelled" if then == "commit" else "blocked")
 
 
-def test_a_descendant_that_appears_in_another_workflow_meanwhile_is_not_brought_back_unasked(queue, session):
-    """That workflow is held by nobody: it could be cancelled while a job comes back into it."""
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_a_descendant_that_appears_in_another_workflow_meanwhile_comes_back_if_that_lets_it(queue, session, cancelled):
     film = begin(queue, {"a": []})
     work(session, queue, fail=["a"])
     dead = step(film, "a")
     revives = partial(services.replay, job_id=dead, actor=ANN, revive_descendants=True)
     with meanwhile(revives) as revived:
         hold_workflow(film.pk)
-        begin(queue, {"late": [str(dead)]})
-    with pytest.raises(Conflict, match="try again"):
-        revived.result()
-    assert state(dead) == "dead_letter"
-    revives()
-    assert state(dead) == "queued"
+        late = begin(queue, {"late": [str(dead)], "free": []})
+        if cancelled:
+            services.cancel_workflow(workflow=late, actor=ANN)
+    assert isinstance(revived.exception(), IllegalMove) == cancelled
+    assert (state(dead), states(late)["late"]) == (("dead_letter", "cancelled") if cancelled else ("queued", "blocked"))
 
 
 def test_a_retry_that_meets_a_cancel_is_refused(queue, session):

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from apps.sql import Statement, Steps, Verb
+from apps.sql import Statement, Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,3 @@ def _undoomed(ids: Collection[UUID], family: Sequence[Descendant]) -> list[Desce
     while doomed:
         doomed += [child for child in children[doomed.pop()] if left.pop(child, None)]
     return list(left.values())
-
-
-left_behind = Verb(left_behind_steps)

@@ -21,6 +21,14 @@ class Replayed:
     unique_key: str | None
 
 
+class Unheld(Exception):
+    """What would come back stands in these workflows too; they are to be held before any job."""
+
+    def __init__(self, workflows: set[UUID]) -> None:
+        super().__init__(workflows)
+        self.workflows = workflows
+
+
 _hold = Statement.beside(__file__, lambda job_id: job_id, "replay_hold")
 _parents = Statement.beside(__file__, lambda job_id: job_id, "replay_parents")
 _replay = Statement.beside(__file__, Replayed)
@@ -40,8 +48,8 @@ def replay_steps(
 
     Jobs that are no dead letters (any more) are missing from the answer. Raises KeyTaken naming the
     live job that holds a unique key, and NotReplayable naming the cancelled descendants that would be
-    left behind (unless they are revived too) or that have been pruned; Conflict where one of those stands in
-    a workflow that the caller has not `held` since before any job.
+    left behind (unless they are revived too) or that have been pruned; Unheld where some of those stand in
+    workflows that the caller has not `held` since before any job.
     """
     ids: list[UUID] = yield from _hold.ask(ids=sorted(delays_ms))
     if not ids:
@@ -71,9 +79,9 @@ def _refuse_orphans(left: Sequence[Descendant], revive_descendants: bool) -> Non
 
 
 def _refuse_unheld(left: Sequence[Descendant], held: Collection[UUID]) -> None:
-    for one in left:
-        if one.workflow_id and one.workflow_id not in held:
-            raise Conflict(f"The descendant {one.job_id} has just come into a workflow; try again.")
+    missing = {one.workflow_id for one in left if one.workflow_id} - set(held)
+    if missing:
+        raise Unheld(missing)
 
 
 def _refuse_taken(rows: Sequence[Replayed]) -> Steps[None]:

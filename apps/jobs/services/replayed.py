@@ -4,31 +4,37 @@ from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
+
 from apps.errors import IllegalMove
 from apps.jobs.engine.join_workflows import join_workflows
-from apps.jobs.engine.left_behind import left_behind
 from apps.jobs.engine.pause_workflow import pause_workflow
-from apps.jobs.engine.replay import Replayed, replay
+from apps.jobs.engine.replay import Replayed, Unheld, replay
 from apps.jobs.models import Job
 from apps.jobs.selectors import DEAD_LETTERS
 
 
-def replayed(
-    *, delays_ms: Mapping[UUID, int], within: Collection[UUID] = (), revive_descendants: bool = False, **how: Any
-) -> list[Replayed]:
+def replayed(*, delays_ms: Mapping[UUID, int], within: Collection[UUID] = (), **how: Any) -> list[Replayed]:
     """Replay; what belongs to a workflow that is paused waits for its resume, and IllegalMove names one that was cancelled.
 
-    Workflows are held before any job, so whose descendants come back is looked up first, and again by the replay.
-    `within` are workflows that are held and asked whatever there is to replay.
+    Workflows are held before any job. So where descendants of other workflows come back, all is let go of, and begun
+    again with those. `within` are the workflows of what is to be replayed, where the caller knows.
     """
-    homes = set(within) | _homes(delays_ms)
-    if revive_descendants:
-        homes |= {one.workflow_id for one in left_behind(ids=list(delays_ms)) if one.workflow_id}
+    homes = set(within) or _homes(delays_ms)
+    while True:
+        try:
+            with transaction.atomic():
+                return _replayed(homes, delays_ms=delays_ms, **how)
+        except Unheld as others:
+            homes |= others.workflows
+
+
+def _replayed(homes: Collection[UUID], **how: Any) -> list[Replayed]:
     workflows = join_workflows(homes)
     for one in workflows.values():
         if one.is_cancelled:
             raise IllegalMove(f"Its workflow {one.id} was cancelled.")
-    rows = replay(delays_ms=delays_ms, revive_descendants=revive_descendants, held=workflows.keys(), **how)
+    rows = replay(held=homes, **how)
     for one in workflows.values():
         if rows and one.is_paused:
             pause_workflow(workflow_id=one.id)

@@ -86,12 +86,11 @@ def retry_workflow(*, workflow: Workflow, actor: Actor) -> Workflow:
     rows = replayed(delays_ms=failed, within={workflow.pk}, revive_descendants=True)
     if not rows:
         raise IllegalMove("Nothing of this workflow has failed.")
-    held = Workflow.objects.select_related("project").get(pk=workflow.pk)
     _wake(row.queue_id for row in rows)
     names = [str(row.job_id) for row in rows]
-    _told(held, "retried", by=actor.name, jobs=len(names))
-    _recorded(held, actor, "workflow.retry", {}, {"jobs": names})
-    return held
+    _told(workflow, "retried", by=actor.name, jobs=len(names))
+    _recorded(workflow, actor, "workflow.retry", {}, {"jobs": names})
+    return workflow
 
 
 @transaction.atomic

@@ -14,6 +14,7 @@ from apps.jobs.engine.approve import approve
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim_aimed import claim_aimed
 from apps.jobs.engine.claim_gated import claim_gated
+from apps.jobs.engine.claim_roomy import claim_roomy
 from apps.jobs.engine.cron import due, next_tick
 from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
@@ -136,6 +137,9 @@ def limit(queue: Any) -> None:
     passed = claim_gated(session_id=queue.session_id, queue_id=limited, offers={"ping": None}, limit=50)
     assert len(passed.jobs) == 2
     assert reconcile() == (limited, [])
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE queues_gate SET cap = 200 WHERE queue_id = %s", [limited])
+    assert claim_roomy(session_id=queue.session_id, queue_id=limited, offers={"ping": None}, limit=2).jobs
 
 
 def take_aimed(queue: Any, queues: list[UUID]) -> None:

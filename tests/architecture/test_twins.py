@@ -11,8 +11,8 @@ import pytest
 from tests.architecture.sql_files import APPS, tokens
 
 ENGINE = APPS / "jobs" / "engine"
-PLAIN, AIMED, GATED = "claim", "claim_aimed", "claim_gated"
-CLAIMS = (PLAIN, AIMED, GATED)
+PLAIN, AIMED, GATED, ROOMY = "claim", "claim_aimed", "claim_gated", "claim_roomy"
+CLAIMS = (PLAIN, AIMED, GATED, ROOMY)
 
 # What one claim says and another does not, each with its reason.
 ONLY_WHEN_AIMED = (  # a queue with limits has one statement, whether jobs that wait for a worker are asked for or not
@@ -23,13 +23,19 @@ ONLY_THERE = {
     "taken.project_id": "of several queues; one queue's is in its line",
     "job.started_at": "how long it walked is told of a claim from several queues",
     "line.breaker": "only a gate has one",
+    "job.ctid AS place": "found before the gate is charged, it may be touched again",
 }
 SETS_OF_ITS_OWN = {
     "target": "what is taken from the open line has none",
     "assigned_worker": "… and is bound to nobody",
     "shard": "only a gate has several",
 }
-MAY_LACK = {PLAIN: {"target", "assigned_worker", "shard"}, AIMED: {"shard"}, GATED: set[str]()}
+MAY_LACK = {
+    PLAIN: {"target", "assigned_worker", "shard"},
+    AIMED: {"shard"},
+    GATED: set[str](),
+    ROOMY: {"target", "assigned_worker"},
+}
 
 
 def read(name: str) -> str:
@@ -120,7 +126,7 @@ def test_who_is_aimed_at_is_the_same_where_there_are_limits(name):
 
 
 def test_the_same_sessions_may_claim():
-    assert holder(read(PLAIN)) == holder(read(AIMED)) == holder(read(GATED))
+    assert holder(read(PLAIN)) == holder(read(AIMED)) == holder(read(GATED)) == holder(read(ROOMY))
 
 
 def test_every_claim_sets_the_same_columns():
@@ -130,20 +136,22 @@ def test_every_claim_sets_the_same_columns():
         assert names - set(one) == MAY_LACK[claim] <= set(SETS_OF_ITS_OWN)
     for name in names - set(SETS_OF_ITS_OWN) - {"reservation_generation"}:
         assert len({one[name] for one in every}) == 1, name
-    assert [one["reservation_generation"] for one in every] == ["NULL", "generation", "generation"]
+    assert [one["reservation_generation"] for one in every] == ["NULL", "generation", "generation", "NULL"]
 
 
 def test_every_claim_returns_the_same():
-    plain, aimed, gated = (told(read(claim)) for claim in CLAIMS)
+    plain, aimed, *behind_gates = (told(read(claim)) for claim in CLAIMS)
     assert plain == aimed
-    assert [one for one in plain if one not in ONLY_THERE] == [one for one in gated if one not in ONLY_THERE]
+    for one in behind_gates:
+        assert [item for item in plain if item not in ONLY_THERE] == [item for item in one if item not in ONLY_THERE]
 
 
 def test_every_claim_answers_the_same():
-    plain, aimed, gated = (answered(read(claim)) for claim in CLAIMS)
+    plain, aimed, *behind_gates = (answered(read(claim)) for claim in CLAIMS)
     assert plain == aimed
-    assert plain[0] == gated[0] == "seen.candidates"
-    assert plain[3:] == gated[3:]
+    for one in behind_gates:
+        assert plain[0] == one[0] == "seen.candidates"
+        assert plain[3:] == one[3:]
     assert plain[3] == "claimed.rank"
 
 

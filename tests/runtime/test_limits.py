@@ -11,6 +11,7 @@ from apps.jobs.models import Attempt
 from apps.jobs.selectors import find
 from apps.jobs.services import submit, submit_batch
 from apps.jobs.states import JobState
+from apps.queues.models import Gate
 from apps.queues.services import queues
 from apps.sql import open_own
 from tests.factories import QueueFactory
@@ -38,6 +39,18 @@ def test_a_cap_holds_over_all_workers_and_is_used(own_database, tmp_path, queue,
         assert {job.state for job in final(*[one.job_id for one in made], within=40)} == {JobState.COMPLETED}
     assert at_once() == 3
     assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+
+
+def test_a_cap_that_is_far_away_is_counted_all_the_same(own_database, tmp_path, queue):
+    """Claimed before the gate is charged; the last hundred places are not."""
+    queues.update(queue=queue, actor=SYSTEM, max_concurrency=150, shards=1)
+    wide = ("--poll-interval", "0.2", "--lease", "30", "--processes", "0", "--concurrency", "120")
+    made = submit_batch(queue=queue, jobs=[{"type": "effect.patient", "payload": {"seconds": 2}}] * 240).jobs
+    with worker(own_database, tmp_path, *wide), worker(own_database, tmp_path, *wide, name="second"):
+        assert {job.state for job in final(*[one.job_id for one in made], within=60)} == {JobState.COMPLETED}
+    assert 100 < at_once() <= 150
+    assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+    assert Gate.objects.get(queue=queue).in_flight == 0
 
 
 def test_a_key_runs_one_at_a_time_over_all_workers_and_keys_run_beside_each_other(own_database, tmp_path, queue):

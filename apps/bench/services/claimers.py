@@ -1,7 +1,7 @@
 """Many claimers in one process, as lean as a line allows: the database is measured, not its driver.
 
 Each has a connection, a session and one transaction on its way: the engine's own statements, prepared once, and those of
-a claim sent in one go as a worker sends them (claim_gated.py). What it got it gives back by the engine's report.
+a claim sent in one go as a worker sends them (claim_roomy.py). What it got it gives back by the engine's report.
 """
 
 import selectors
@@ -17,15 +17,15 @@ from psycopg.adapt import PyFormat, Transformer
 from apps.bench.services.forks import together
 from apps.bench.services.records import TYPE
 from apps.bench.services.workers import Stuck
-from apps.jobs.engine.claim_gated import claim_gated_steps
+from apps.jobs.engine.claim_roomy import claim_roomy_steps
 from apps.jobs.engine.report import Ended, report_steps
 from apps.sql import Statement, open_own
 
 HELD = 50  # jobs a claimer holds before it gives them all back
-GATE, CLAIM = -3, -2  # which answers of a claim's transaction these are
+CLAIM = 2  # which answer of a claim's transaction it is: after BEGIN and the plan
 CANDIDATES, JOB, FENCE = 0, 4, 10  # columns of the latter
 STATE = pq.DiagnosticField.SQLSTATE
-DEADLOCK = b"40P01"  # two that met on several shards: the database lets one of them try again
+FULL = b"22P02"  # claim_roomy_charge.sql found no place
 
 
 type Ask = tuple[Statement[Any], Mapping[str, Any]]
@@ -36,12 +36,11 @@ _begin, _commit, _rollback = (Statement(text, tuple) for text in ("BEGIN", "COMM
 
 @dataclass(slots=True)
 class Done:
-    """How many jobs were admitted, when the last one was, how often none for others held the gate, and deadlocks."""
+    """How many jobs were admitted, when the last one was, and how often none, for others had what was found."""
 
     admitted: int = 0
     last: float = 0.0
     vain: int = 0
-    deadlocks: int = 0
 
 
 class Claimer:
@@ -51,7 +50,7 @@ class Claimer:
         self.pgconn = self.line.pgconn
         self.held: list[Ended] = []
         self.empty = False  # nothing waits in the queue
-        steps = claim_gated_steps(session_id=session_id, queue_id=queue_id, offers={TYPE: None}, limit=1)
+        steps = claim_roomy_steps(session_id=session_id, queue_id=queue_id, offers={TYPE: None}, limit=1)
         asks: list[Ask] = [(_begin, {}), next(steps), steps.send([]), steps.send([]), (_commit, {})]
         self.claim = [self._ready(*ask, prepare=True) for ask in asks]
         self.rollback = self._ready(_rollback, {}, prepare=True)
@@ -90,20 +89,20 @@ class Claimer:
     def _learn(self) -> None:
         for answer in self.answers:
             if answer.status == pq.ExecStatus.FATAL_ERROR:
-                if answer.error_field(STATE) != DEADLOCK:
+                if answer.error_field(STATE) != FULL:
                     raise Stuck(answer.get_error_message())
-                self.done.deadlocks += 1
+                self.done.vain += 1
                 return
         if self.reports:
             self.held = []
             return
-        gate, claim = self.answers[GATE], self.answers[CLAIM]
+        claim = self.answers[CLAIM]
         job, fence = claim.get_value(0, JOB), claim.get_value(0, FENCE)
         if job is not None and fence is not None:
             self.held.append(Ended(UUID(bytes=job), int.from_bytes(fence), self.session_id, "success"))
             self.done.admitted += 1
             self.done.last = time.time()
-        elif gate.ntuples and not any(claim.get_value(0, CANDIDATES) or b""):
+        elif not any(claim.get_value(0, CANDIDATES) or b""):
             self.empty = True
         else:
             self.done.vain += 1

@@ -43,7 +43,7 @@ def _measure(here: Ground, jobs: int, claimers: int, shards: int, met: Counter[s
     with forks(PROCESSES) as pool:
         parts = [(here.queue.pk, sessions[part::PROCESSES]) for part in range(PROCESSES)]
         shares = pool.starmap(claim_all, parts, chunksize=1)
-    met.update(vain=sum(done.vain for _, done in shares), deadlocks=sum(done.deadlocks for _, done in shares))
+    met.update(vain=sum(done.vain for _, done in shares))
     admitted = sum(done.admitted for _, done in shares)
     if admitted != jobs:
         raise Stuck(f"{admitted} jobs were admitted where {jobs} waited.")

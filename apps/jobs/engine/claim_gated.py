@@ -28,7 +28,7 @@ def claim_gated_steps(
     """Claim up to `limit` jobs of a queue that has a cap, a rate or an open breaker; see claim and claim_aimed."""
     yield from _turn.ask(queue_id=queue_id)
     held = yield from _gate.ask(queue_id=queue_id)
-    rows = yield from _claim.ask(**_params(session_id, queue_id, offers, limit), aimed=aimed)
+    rows = yield from _claim.ask(**params(session_id, queue_id, offers, limit), aimed=aimed)
     if aimed:
         yield from bind.ask()
     return answer(rows) if held else CONTENDED
@@ -47,18 +47,21 @@ async def claim_gated_on(
     aimed: bool = False,
 ) -> Claimed:
     """The same from a worker, in one round trip: the gate is held for no longer than the database needs."""
-    params, gate = _params(session_id, queue_id, offers, limit), {"queue_id": queue_id}
-    asks = [(_turn, gate), (_gate, gate), (_claim, {**params, "aimed": aimed})]
+    asked, gate = params(session_id, queue_id, offers, limit), {"queue_id": queue_id}
+    asks = [(_turn, gate), (_gate, gate), (_claim, {**asked, "aimed": aimed})]
     _, held, rows, *_ = await in_one_go(connection, *asks, *([(bind, {})] if aimed else []))
     return answer(rows) if held else CONTENDED
 
 
-def _params(session_id: UUID, queue_id: UUID, offers: Mapping[str, int | None], limit: int) -> dict[str, Any]:
+def params(
+    session_id: UUID, queue_id: UUID, offers: Mapping[str, int | None], limit: int, *, spare: int = SPARE
+) -> dict[str, Any]:
+    """What a claim from one queue is sent with."""
     return {
         "session_id": session_id,
         "queue_id": queue_id,
         "types": list(offers),
         "timeouts_ms": list(offers.values()),
         "limit": limit,
-        "reach": limit + SPARE,
+        "reach": limit + spare,
     }

@@ -8,10 +8,14 @@ from apps.sql import Statement
 
 @dataclass(frozen=True, slots=True)
 class Admitting:
-    """A queue with limits that has work; `wait_seconds` > 0: its next token comes so much later."""
+    """A queue with limits that has work; `wait_seconds` > 0: its next token comes so much later.
+
+    `roomy`: it is claimed from by claim_roomy, else by claim_gated.
+    """
 
     queue_id: UUID
     wait_seconds: float
+    roomy: bool
 
 
 gates = Statement.beside(__file__, Admitting)

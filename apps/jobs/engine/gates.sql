@@ -1,7 +1,8 @@
 -- Which of these queues have limits and something queued, what their gates admit now, and if it is nothing for want
 -- of tokens, in how many seconds there is one. A gate that is new is looked at again soon. While the breaker is not
 -- closed all shards count as one, as they do for claim_gate.sql. Read without locks: whoever claims looks again.
--- `session_id` is whose jobs count too, of those that wait for one worker (NULL: nobody's).
+-- `session_id` is whose jobs count too, of those that wait for one worker (NULL: nobody's). `roomy`: a gate that only counts
+-- has so many places left that all who claim now will find one (claim_roomy.sql).
 WITH aim AS MATERIALIZED (
     SELECT own.target
     FROM workers_session AS session
@@ -43,14 +44,16 @@ admits AS (
             line.breaker = 'closed'
             OR line.breaker = 'open' AND line.reopens_at <= clock_timestamp()
             OR line.breaker = 'half_open' AND line.probe_job IS NULL
-        ) AS lets_through
+        ) AS lets_through,
+        bool_and(line.breaker = 'closed' AND line.rate IS NULL) AND max(line.cap - line.in_flight) >= 100 AS roomy
     FROM line
     GROUP BY line.id
 )
 
 SELECT
     admits.id,
-    CASE WHEN admits.new THEN 0.2 WHEN admits.tokens < 1 THEN (1 - admits.tokens) / admits.rate ELSE 0 END AS wait_seconds
+    CASE WHEN admits.new THEN 0.2 WHEN admits.tokens < 1 THEN (1 - admits.tokens) / admits.rate ELSE 0 END AS wait_seconds,
+    coalesce(admits.roomy, FALSE) AS roomy
 FROM admits
 WHERE (admits.new OR admits.places > 0 AND admits.lets_through)
   AND (

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from apps.jobs.engine.claim import Claim
 from apps.jobs.engine.claim_gated import claim_gated_on
-from apps.jobs.engine.gates import gates
+from apps.jobs.engine.claim_roomy import claim_roomy_on
+from apps.jobs.engine.gates import Admitting, gates
 from apps.runtime.supervisor.turns import Turns
 from apps.runtime.supervisor.wire import Call, Wire
 
@@ -51,33 +52,33 @@ class Gating:
         if not self.known or not queues:
             return []
         open_now = await self._open(queues, session_id if aimed else None)
-        weight = sum(weights.get(queue_id, 1) for queue_id in open_now)
+        weight = sum(weights.get(one.queue_id, 1) for one in open_now)
         jobs: list[Claim] = []
-        for queue_id in open_now:
-            own = weights.get(queue_id, 1)
+        for one in open_now:
+            own = weights.get(one.queue_id, 1)
             share = math.ceil((limit - len(jobs)) * own / weight)
             weight -= own
             if share > 0:
-                jobs += await self._claim(session_id, queue_id, share, aimed=aimed)
+                jobs += await self._claim(session_id, one, share, aimed=aimed)
         self.turns.see([job.queue_id for job in jobs], weights)
         return jobs
 
-    async def _open(self, queues: Sequence[UUID], session_id: UUID | None) -> list[UUID]:
+    async def _open(self, queues: Sequence[UUID], session_id: UUID | None) -> list[Admitting]:
         """Those of the queues that admit something of what waits, or of what waits for a session's worker."""
         found = await self.wire.send(
             lambda connection: gates.on(connection, queues=list(queues), types=list(self.offers), session_id=session_id)
         )
         self.waits = min((one.wait_seconds for one in found if one.wait_seconds > 0), default=math.inf)
         ahead = self.turns.ahead()
-        return sorted(
-            (one.queue_id for one in found if one.wait_seconds <= 0), key=lambda queue_id: ahead.get(queue_id, 0.0)
-        )
+        return sorted((one for one in found if one.wait_seconds <= 0), key=lambda one: ahead.get(one.queue_id, 0.0))
 
-    async def _claim(self, session_id: UUID, queue_id: UUID, limit: int, *, aimed: bool) -> list[Claim]:
-        got = await self.send(
-            lambda connection: claim_gated_on(
-                connection, session_id=session_id, queue_id=queue_id, offers=self.offers, limit=limit, aimed=aimed
-            )
-        )
+    async def _claim(self, session_id: UUID, gate: Admitting, limit: int, *, aimed: bool) -> list[Claim]:
+        asked: dict[str, Any] = {
+            "session_id": session_id, "queue_id": gate.queue_id, "offers": self.offers, "limit": limit
+        }  # fmt: skip
+        if gate.roomy and not aimed:
+            got = await self.send(lambda connection: claim_roomy_on(connection, **asked))
+        else:
+            got = await self.send(lambda connection: claim_gated_on(connection, **asked, aimed=aimed))
         self.again = self.again or got.contended
         return list(got.jobs)

@@ -1,7 +1,21 @@
-"""How the admin looks: the pages' own colours (static/fencepost/fencepost.css), font and mark, and its navigation."""
+"""How the admin looks: the pages' own colours (static/fencepost/fencepost.css), font and mark, and its navigation;
+and what any page may load.
+"""
 
 from django.templatetags.static import static
 from django.urls import reverse_lazy
+from django.utils.csp import CSP
+
+CONTENT = {
+    "default-src": [CSP.SELF],
+    "script-src": [CSP.SELF, CSP.NONCE],
+    "style-src": [CSP.SELF, CSP.NONCE],
+    "img-src": [CSP.SELF, "data:"],
+    "object-src": [CSP.NONE],
+    "base-uri": [CSP.NONE],
+    "form-action": [CSP.SELF],
+    "frame-ancestors": [CSP.SELF],
+}
 
 UNFOLD = {
     "SITE_TITLE": "Fencepost",

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import environ
-from django.utils.csp import CSP
 
 from config import document, embedded, logs, look, mail
 
@@ -190,16 +189,7 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "SAMEORIGIN"  # the admin's popups are frames of our own
-SECURE_CSP = {
-    "default-src": [CSP.SELF],
-    "script-src": [CSP.SELF, CSP.NONCE],
-    "style-src": [CSP.SELF, CSP.NONCE],
-    "img-src": [CSP.SELF, "data:"],
-    "object-src": [CSP.NONE],
-    "base-uri": [CSP.NONE],
-    "form-action": [CSP.SELF],
-    "frame-ancestors": [CSP.SELF],
-}
+SECURE_CSP = look.CONTENT  # what a page may load, and from where
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -274,6 +264,14 @@ HEALTH_SECONDS = env.float("HEALTH_SECONDS", default=30.0)  # without progress, 
 CRON_GRACE_SECONDS = env.float("CRON_GRACE_SECONDS", default=300.0)  # how late a tick of a schedule may still fire
 BURST = env.bool("BURST", default=False)  # end when the queues are empty
 JOB_RETRY_INTERVALS = env.list("JOB_RETRY_INTERVALS", cast=int, default=[])  # delays of the default policy, seconds
+
+# What fails
+FAILURE_WINDOW_HOURS = env.int("FAILURE_WINDOW_HOURS", default=24)  # how far back a failure summary looks, 1 to 168
+LLM_API_KEY = env.str("LLM_API_KEY", default="")  # of whoever writes the prose of failure summaries; empty is nobody
+LLM_MODEL = env.str("LLM_MODEL", default="")  # the model that is asked; must be set where the key is
+LLM_URL = env.str("LLM_URL", default="https://api.openai.com/v1")  # before /chat/completions
+LLM_TIMEOUT_SECONDS = env.float("LLM_TIMEOUT_SECONDS", default=20.0)  # for an answer, from first to last byte
+LLM_CALLS_PER_HOUR = env.int("LLM_CALLS_PER_HOUR", default=60)  # over all queues; of one queue there is one at most
 
 # Limits of what is taken in
 PAYLOAD_MAX_BYTES = env.int("PAYLOAD_MAX_BYTES", default=262_144)  # a payload or a result

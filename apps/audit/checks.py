@@ -5,6 +5,7 @@ Their ids are stable: fencepost.E001 to E006 in production only, E007 and later 
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -13,6 +14,7 @@ from django.db.utils import NotSupportedError, OperationalError
 
 TAG = "fencepost"  # what config/wsgi.py and config/asgi.py run before they serve
 SAFE_SSLMODES = {"require", "verify-ca", "verify-full"}
+LLM_SECONDS_MAX = 45  # longer would hold up a scheduler that is told to stop
 GUESSABLE = {"", "admin", "changeme", "fencepost", "password", "postgres", "secret"}
 
 
@@ -52,6 +54,13 @@ def _heartbeat_is_too_slow() -> bool:
     return not 0 < settings.HEARTBEAT_SECONDS <= settings.LEASE_SECONDS / 2
 
 
+def _model_cannot_be_asked() -> bool:
+    """Only where one is set up."""
+    address = urlsplit(settings.LLM_URL)
+    is_whole = settings.LLM_MODEL and address.scheme in {"http", "https"} and address.hostname
+    return bool(settings.LLM_API_KEY) and not (is_whole and 0 < settings.LLM_TIMEOUT_SECONDS <= LLM_SECONDS_MAX)
+
+
 IN_PRODUCTION: dict[str, tuple[Callable[[], bool], str]] = {
     "E001": (_secret_key_is_known, "SECRET_KEY is the public default, or shorter than 50 characters."),
     "E002": (_any_host_is_allowed, "ALLOWED_HOSTS is empty or has *, which also switches off the Origin check."),
@@ -68,6 +77,11 @@ EVERYWHERE: dict[str, tuple[Callable[[], bool], str]] = {
         "ENVIRONMENT is neither development nor production.",
     ),
     "E011": (lambda: settings.LOG_FORMAT not in {"console", "json"}, "LOG_FORMAT is neither console nor json."),
+    "E012": (lambda: not 1 <= settings.FAILURE_WINDOW_HOURS <= 168, "FAILURE_WINDOW_HOURS is not from 1 to 168."),
+    "E013": (
+        _model_cannot_be_asked,
+        "LLM_API_KEY is set, but LLM_MODEL is not, or LLM_URL or LLM_TIMEOUT_SECONDS makes no sense.",
+    ),
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import structlog
+from django.conf import settings
 from django.db import close_old_connections
 
 from apps.handlers import Loop
@@ -33,6 +34,8 @@ from apps.jobs.engine.rerank import LIMIT as RERANK_LIMIT
 from apps.jobs.engine.rerank import rerank_statement
 from apps.jobs.engine.rollup import rollup
 from apps.jobs.engine.server import server
+from apps.jobs.engine.summarize import LIMIT as SUMMARIES_LIMIT
+from apps.jobs.engine.summarize import due, summarize
 from apps.jobs.engine.wake import PROMOTER, payload, wake_statement
 from apps.jobs.engine.wake_left import wake_left
 from apps.jobs.services.complete import TURN as BATCHES_TURN
@@ -58,6 +61,7 @@ BREAKER_SECONDS, PROBES_SECONDS = 5.0, 0.5
 JANITOR_SECONDS = 60.0
 BATCHES_SECONDS = 1.0
 ROLLUP_SECONDS = 10.0
+SUMMARIES_SECONDS = 300.0
 VANISH_SECONDS, VANISH_SOONEST = 5.0, 0.5
 VANISH_REST = 2  # times as long as a turn took
 
@@ -240,6 +244,14 @@ async def sum_up(connection: Connection) -> float:
     return 0.0
 
 
+def summarize_failures() -> float:
+    """Summarize what fails in queues in which something has failed since; at once again while there are more."""
+    hours, asked = settings.FAILURE_WINDOW_HOURS, due(window_hours=settings.FAILURE_WINDOW_HOURS)
+    for one in asked:
+        summarize(one, window_hours=hours, writes=bool(settings.LLM_API_KEY))
+    return 0.0 if len(asked) >= SUMMARIES_LIMIT else SUMMARIES_SECONDS
+
+
 async def wake_what_is_left(connection: Connection) -> None:
     """Wake the dependents that one transaction could not, of very wide fan-outs."""
     await wake_left.on(connection)
@@ -280,6 +292,7 @@ LOOPS = [
     Loop("breaker", trip_and_try, seconds=BREAKER_SECONDS),
     Loop("batches", follow_batches, seconds=BATCHES_SECONDS),
     Loop("rollup", sum_up, seconds=ROLLUP_SECONDS),
+    Loop("summaries", summarize_failures, seconds=SUMMARIES_SECONDS),
     Loop("dependents", wake_what_is_left, seconds=5),
     Loop("deletions", carry_out_deletions, seconds=VANISH_SECONDS),
     Loop("janitor", discard_old, seconds=JANITOR_SECONDS),

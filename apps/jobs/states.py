@@ -102,6 +102,10 @@ class Outcome(TextChoices):
     CANCELLED = "cancelled"
 
 
+# What counts as a failure wherever failures are counted; partition.py has an index of them.
+FAILED = (Outcome.RETRYABLE_ERROR, Outcome.PERMANENT_ERROR, Outcome.TIMEOUT, Outcome.LOST, Outcome.CRASHED)
+
+
 class Overlap(TextChoices):
     """What becomes of a tick while the job of the one before has not ended."""
 

@@ -10,6 +10,7 @@ from django.db.models import F, Q
 from uuid_utils.compat import uuid7
 
 from apps.accounts.models import Project, Role, Standing, slug_rule
+from apps.queues.states import SummaryState
 
 AGING_MAX = 10**8  # seconds; DESIGN: rank must fit a bigint
 DEPTH_MAX = 1_000_000  # jobs; the depth cache counts no further
@@ -272,18 +273,26 @@ class Depth(models.Model):
 
 
 class FailureSummary(models.Model):
-    """One cached summary of a queue's failures."""
+    """What failed in a queue of late, by error class and top frame, and what a model says of it if one is set up."""
 
     queue = models.OneToOneField(Queue, models.DB_CASCADE, primary_key=True, related_name="failure_summary")
     window_hours = models.SmallIntegerField(default=24)
     failures = models.JSONField(default=list)
+    looked_at = models.IntegerField(default=0)  # failures, the newest of the window
+    fingerprint = models.CharField(max_length=32, blank=True)  # of the groups, whatever their counts
+    computed_at = models.DateTimeField(null=True)
     summary = models.TextField(blank=True)
     model = models.CharField(max_length=128, blank=True)
-    state = models.CharField(max_length=16, default="pending")
-    computed_at = models.DateTimeField(null=True)
+    state = models.CharField(max_length=16, choices=SummaryState.choices, default=SummaryState.PENDING)
+    told_of = models.CharField(max_length=32, blank=True)  # the fingerprint that `summary` was written for
+    told_at = models.DateTimeField(null=True)
+    asked_at = models.DateTimeField(null=True)  # when a model was last asked, whether it answered or not
 
     class Meta:
         verbose_name_plural = "failure summaries"
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=SummaryState.values), name="failure_summary_state_is_known"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.queue_id}: {self.state}"

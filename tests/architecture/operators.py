@@ -8,6 +8,7 @@ from django.db import connection
 from apps.audit.record import SYSTEM
 from apps.jobs import services
 from apps.jobs.engine import prune
+from apps.jobs.engine import summarize as summaries
 from apps.jobs.engine.admit import START, admit, admit_due
 from apps.jobs.engine.aim import aim
 from apps.jobs.engine.approve import approve
@@ -197,6 +198,8 @@ def _tick(queue: Any) -> None:
     prune.prune_minutes()
     assert health(project_id=queue.project_id, window=Window(limit=51))
     rollup()
+    [failed, *_] = summaries.due(window_hours=24, every_ms=0)
+    assert summaries.summarize(failed, window_hours=24, writes=False)
 
 
 def _vanish(queue: Any) -> None:

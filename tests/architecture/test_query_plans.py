@@ -233,6 +233,14 @@ def test_what_is_told_and_summed_up_reads_no_jobs_but_those_it_counts(plans, nam
         assert {found.partition("_d2")[0] for found in scans(plan)} <= {table}
 
 
+@pytest.mark.parametrize("name", ["summarize", "summarize_due"])
+def test_of_the_ledger_only_what_failed_is_read(plans, name):
+    for plan in plans[f"jobs/engine/{name}.sql"]:
+        reads = [node for node in nodes(plan) if node.get("Relation Name", "").startswith("jobs_attempt")]
+        assert reads
+        assert all(node.get("Index Name", "").endswith("_failed") or _is_empty(node) for node in reads)
+
+
 def test_the_claim_walks_each_lane_in_order(plans):
     for plan in plans["jobs/engine/claim.sql"] + plans["jobs/engine/claim_aimed.sql"]:
         lanes = [

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from apps.jobs.states import MOVES, JobState, OnParentFailure, Outcome, Reason, TickOutcome
+from apps.queues.states import SummaryState
 from apps.workers.models import ReservationState
 from tests.architecture.sql_files import (
     APPS,
@@ -86,9 +87,8 @@ def test_it_looks_only_down(sql_file):
 
 def test_it_names_only_known_words(sql_file):
     text = sql_file.read_text()
-    assert literals("state", text) | literals("resume_state", text) <= set(JobState.values) | set(
-        ReservationState.values
-    )
+    known = {*JobState.values, *ReservationState.values, *SummaryState.values}
+    assert literals("state", text) | literals("resume_state", text) <= known
     assert literals("outcome", text) <= set(Outcome.values) | set(TickOutcome.values)
     assert literals("reason", text) <= set(Reason.values)
     assert literals("on_parent_failure", text) <= set(OnParentFailure.values)

@@ -32,6 +32,8 @@ SAFE = {
 }
 DATABASE: dict[str, Any] = SAFE["DATABASES"]["default"]  # type: ignore[index]
 
+ASKED = {"LLM_API_KEY": "k", "LLM_MODEL": "small"}
+
 
 @pytest.fixture
 def production(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -65,6 +67,12 @@ def test_safe_settings_pass(production):
         ("E009", {"HEARTBEAT_SECONDS": 29, "LEASE_SECONDS": 30}),
         ("E010", {"ENVIRONMENT": "prod"}),
         ("E011", {"LOG_FORMAT": "xml"}),
+        ("E012", {"FAILURE_WINDOW_HOURS": 0}),
+        ("E012", {"FAILURE_WINDOW_HOURS": 169}),
+        ("E013", {"LLM_API_KEY": "k"}),
+        ("E013", ASKED | {"LLM_URL": "example.com/v1"}),
+        ("E013", ASKED | {"LLM_URL": "ftp://example.com"}),
+        ("E013", ASKED | {"LLM_TIMEOUT_SECONDS": 46.0}),
         ("W001", {"DATABASE_URL": ""}),
     ],
 )
@@ -75,6 +83,10 @@ def test_each_danger_has_its_id(production, code, change):
 @pytest.mark.parametrize("host", ["/var/run/postgresql", "localhost"])
 def test_a_database_beside_us_needs_no_tls(production, host):
     assert production(DATABASES={"default": DATABASE | {"HOST": host, "OPTIONS": {}}}) == []
+
+
+def test_a_model_that_is_named_with_its_key_passes(production):
+    assert production(**ASKED) == []
 
 
 def test_development_is_left_alone(settings):

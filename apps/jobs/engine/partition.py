@@ -1,6 +1,7 @@
 """Cut the days of finished jobs, of the ledger and of the logs ahead of time."""
 
 from apps.audit.engine.days import AHEAD, BACK, Daily, cut, days_left
+from apps.jobs.states import FAILED
 
 JOB = Daily(
     name="jobs_job",
@@ -18,7 +19,12 @@ ATTEMPT = Daily(
     name="jobs_attempt",
     column="finished_at",
     # What nobody has summed up yet is read from end to end, by each look of the breakers' loop.
-    indexes={"job": "(job_id, fence)", "finished": "USING brin (finished_at) WITH (autosummarize = on)"},
+    indexes={
+        "job": "(job_id, fence)",
+        "finished": "USING brin (finished_at) WITH (autosummarize = on)",
+        # summarize.sql; an attempt that succeeds has no entry
+        "failed": f"(queue_id, finished_at) WHERE outcome IN ({', '.join(f"'{one.value}'" for one in FAILED)})",
+    },
 )
 LOG = Daily(name="jobs_log", column="at", indexes={"job": "(job_id, fence, line)"})
 TABLES = (JOB, ATTEMPT, LOG)

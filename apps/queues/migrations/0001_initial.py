@@ -277,13 +277,36 @@ class Migration(migrations.Migration):
                 ),
                 ("window_hours", models.SmallIntegerField(default=24)),
                 ("failures", models.JSONField(default=list)),
+                ("looked_at", models.IntegerField(default=0)),
+                ("fingerprint", models.CharField(blank=True, max_length=32)),
+                ("computed_at", models.DateTimeField(null=True)),
                 ("summary", models.TextField(blank=True)),
                 ("model", models.CharField(blank=True, max_length=128)),
-                ("state", models.CharField(default="pending", max_length=16)),
-                ("computed_at", models.DateTimeField(null=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("current", "Current"),
+                            ("stale", "Stale"),
+                            ("pending", "Pending"),
+                            ("unavailable", "Unavailable"),
+                        ],
+                        default="pending",
+                        max_length=16,
+                    ),
+                ),
+                ("told_of", models.CharField(blank=True, max_length=32)),
+                ("told_at", models.DateTimeField(null=True)),
+                ("asked_at", models.DateTimeField(null=True)),
             ],
             options={
                 "verbose_name_plural": "failure summaries",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["current", "stale", "pending", "unavailable"])),
+                        name="failure_summary_state_is_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(

@@ -1,0 +1,42 @@
+"""Failures are summarized by many schedulers at once, and while their queue is deleted."""
+
+import pytest
+from django.db import transaction
+from django.utils.timezone import now
+
+from apps.jobs.engine.summarize import due, summarize
+from apps.queues.models import FailureSummary, Queue
+from tests.jobs.failures import fail
+from tests.races.stage import Meeting, aside, together
+
+pytestmark = pytest.mark.usefixtures("arena")
+
+
+def test_eight_schedulers_at_once_make_one_summary(queue, session):
+    fail(session, queue, error_class="E")
+    [one] = due(window_hours=24)
+    together(*[lambda: summarize(one, window_hours=24, writes=False)] * 8)
+    [kept] = FailureSummary.objects.get().failures
+    assert (kept["error_class"], kept["count"]) == ("E", 1)
+
+
+def test_an_older_look_does_not_take_the_place_of_a_newer_one(queue, session):
+    fail(session, queue)
+    [one] = due(window_hours=24)
+    summarize(one, window_hours=24, writes=False)
+    newer = FailureSummary.objects.get()
+    FailureSummary.objects.update(computed_at=now().replace(year=now().year + 1), failures=["newer"])
+    assert not summarize(one, window_hours=24, writes=False)
+    assert FailureSummary.objects.get().failures == ["newer"] != newer.failures
+
+
+def test_a_queue_that_is_deleted_meanwhile_gets_none(queue, session):
+    fail(session, queue)
+    [one] = due(window_hours=24)
+    late = Meeting(lambda: summarize(one, window_hours=24, writes=False))
+    with transaction.atomic():
+        Queue.objects.filter(pk=queue.pk).update(deleted_at=now())
+        Queue.every.filter(pk=queue.pk).delete()
+        late.meet()
+        assert aside(lambda: FailureSummary.objects.count()) == 0
+    assert late.result() is False

@@ -4,6 +4,7 @@ from apps.jobs.api import (
     approval,
     batches,
     duplicate,
+    failures,
     files,
     line,
     order,
@@ -80,4 +81,5 @@ urlpatterns = [
     stats.QueueHealth.at("projects/<uuid:project>/queue-health"),
     stats.QueueStats.at("stats/queues/<uuid:queue>"),
     stats.QueueSeries.at("stats/queues/<uuid:queue>/series"),
+    failures.FailureSummary.at("queues/<uuid:queue>/failure-summary"),
 ]

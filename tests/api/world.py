@@ -184,6 +184,7 @@ ASKS: dict[tuple[str, str], Ask] = {
     ("project-queue-health", "GET"): Ask(lambda w: f"projects/{w.project}/queue-health"),
     ("queue-stats", "GET"): Ask(lambda w: f"stats/queues/{w.queue}"),
     ("queue-series", "GET"): Ask(lambda w: f"stats/queues/{w.queue}/series?minutes=5"),
+    ("queue-failure-summary", "GET"): Ask(lambda w: f"queues/{w.queue}/failure-summary"),
     ("project-events", "GET"): Ask(lambda w: f"projects/{w.project}/events?after=0"),
     ("sysinfo", "GET"): Ask(lambda w: "sysinfo"),
     ("schema", "GET"): Ask(lambda w: "schema"),

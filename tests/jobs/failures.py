@@ -25,9 +25,9 @@ def trace(file: str = "send.py", line: int = 12, name: str = "deliver") -> str:
     return TRACE.format(file=file, line=line, name=name)
 
 
-def fail(session: Session, queue: Queue, *, outcome: str = "permanent_error", **told: Any) -> UUID:
+def fail(session: Session, queue: Queue, *, outcome: str = "permanent_error", payload: str = "{}", **told: Any) -> UUID:
     """Make a job of the queue and end its attempt like this."""
-    job_id = acts.enqueue(queue, priority=1000)
+    job_id = acts.enqueue(queue, priority=1000, payload=payload)
     taken = acts.take_one(session, queue)
     assert taken.job_id == job_id
     acts.finish(session, taken, outcome=outcome, **told)

@@ -69,6 +69,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "project-queue-health": {"GET": VIEW},
     "queue-stats": {"GET": VIEW},
     "queue-series": {"GET": VIEW},
+    "queue-failure-summary": {"GET": VIEW},
     "queue-jobs": {"POST": SUBMIT},
     "queue-jobs-batch": {"POST": SUBMIT},
     "queue-dlq-replay": {"POST": OPERATE},

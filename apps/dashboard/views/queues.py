@@ -16,6 +16,7 @@ from apps.dashboard.views.order import reason, until
 from apps.dashboard.views.shell import Request, actor, attempted, back, page, part, show
 from apps.errors import BadInput
 from apps.jobs import services as jobs
+from apps.jobs.selectors.failures import failures
 from apps.queues import services as queues
 from apps.queues.selectors import paused_types
 
@@ -32,9 +33,10 @@ def queue(request: HttpRequest, queue_id: UUID) -> HttpResponse:
     request = cast("Request", request)
     one, seat = queue_seat(request.user, queue_id)
     line, workers = line_of(one)
+    is_part = part(request) == "queue"
     return show(
         request,
-        "dashboard/parts/queue.html" if part(request) == "queue" else "dashboard/queue.html",
+        "dashboard/parts/queue.html" if is_part else "dashboard/queue.html",
         seat,
         queue=one,
         line=line,
@@ -43,6 +45,7 @@ def queue(request: HttpRequest, queue_id: UUID) -> HttpResponse:
         waiting=next_up(one, PREVIEW),
         dead=dead_letters(one, PREVIEW),
         paused_types=paused_types(one.project),
+        failed=None if is_part else failures(one.pk),  # made anew every five minutes
     )
 
 

@@ -7,7 +7,7 @@ from django.db import connection
 
 from apps.audit.record import SYSTEM
 from apps.jobs import services
-from apps.jobs.engine import prune
+from apps.jobs.engine import prose, prune
 from apps.jobs.engine import summarize as summaries
 from apps.jobs.engine.admit import START, admit, admit_due
 from apps.jobs.engine.aim import aim
@@ -199,7 +199,10 @@ def _tick(queue: Any) -> None:
     assert health(project_id=queue.project_id, window=Window(limit=51))
     rollup()
     [failed, *_] = summaries.due(window_hours=24, every_ms=0)
-    assert summaries.summarize(failed, window_hours=24, writes=False)
+    assert summaries.summarize(failed, window_hours=24, writes=True)
+    told = prose.wanted(calls_max=9)
+    assert told
+    assert prose.keep(told, text="It fails.", model="m") == "current"
 
 
 def _vanish(queue: Any) -> None:

@@ -4,6 +4,7 @@ import pytest
 from django.db import transaction
 from django.utils.timezone import now
 
+from apps.jobs.engine.prose import keep, wanted
 from apps.jobs.engine.summarize import due, summarize
 from apps.queues.models import FailureSummary, Queue
 from tests.jobs.failures import fail
@@ -40,3 +41,22 @@ def test_a_queue_that_is_deleted_meanwhile_gets_none(queue, session):
         late.meet()
         assert aside(lambda: FailureSummary.objects.count()) == 0
     assert late.result() is False
+
+
+def test_of_eight_schedulers_at_once_one_asks_the_model(queue, session):
+    fail(session, queue)
+    [one] = due(window_hours=24)
+    summarize(one, window_hours=24, writes=True)
+    taken = together(*[lambda: wanted(calls_max=9)] * 8)
+    assert [one.queue_id for one in taken if one] == [queue.pk]
+
+
+def test_a_queue_that_is_deleted_while_the_model_is_asked_keeps_nothing(queue, session):
+    fail(session, queue)
+    [one] = due(window_hours=24)
+    summarize(one, window_hours=24, writes=True)
+    asked = wanted(calls_max=9)
+    assert asked is not None
+    Queue.every.filter(pk=queue.pk).delete()
+    assert keep(asked, text="Mail fails.", model="m") is None
+    assert not FailureSummary.objects.exists()

@@ -13,6 +13,8 @@ from apps.jobs.states import FAILED
 from apps.queues.models import FailureSummary
 from apps.queues.states import SummaryState
 
+FACTS = ("error_class", "top_frame", "count", "jobs", "distinct_messages", "latest_message")
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -78,6 +80,11 @@ def _has_failed(queue_id: UUID) -> bool:
 
 
 def _group(kept: dict[str, Any]) -> Group:
-    sample, rest = kept["sample"], {name: value for name, value in kept.items() if name != "sample"}
-    moments = {name: datetime.fromisoformat(kept[name]) for name in ("first_seen", "last_seen")}
-    return Group(**{**rest, **moments, "job": UUID(sample["job"]), "attempt": sample["attempt"]})
+    """Only what is known here: during a deploy another release may have written it."""
+    return Group(
+        **{name: kept[name] for name in FACTS},
+        first_seen=datetime.fromisoformat(kept["first_seen"]),
+        last_seen=datetime.fromisoformat(kept["last_seen"]),
+        job=UUID(kept["sample"]["job"]),
+        attempt=kept["sample"]["attempt"],
+    )

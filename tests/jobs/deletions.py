@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from apps.jobs import services
+from apps.jobs.loops import summarize_failures
 from apps.jobs.services import vanish
 from apps.queues.models import Queue
 from apps.workers.models import Session
@@ -27,7 +28,7 @@ class Full:
 
 
 def fill(queue: Queue, session: Session) -> Full:
-    """Three that run, fifty queued, five between two attempts, ten dead, one that ended, and a schedule with ticks."""
+    """Three that run, fifty queued, five between two attempts, ten dead, one that ended, and a schedule with ticks; how the dead failed is summed up."""
     ended = [enqueue(queue) for _ in range(16)]
     finish(session, take_one(session, queue))
     dead = ended[1:11]
@@ -48,6 +49,7 @@ def fill(queue: Queue, session: Session) -> Full:
         " SELECT %s, now() - n * interval '1 minute', 0, 0, 0, 0 FROM generate_series(1, 30) AS n RETURNING 1",
         [queue.pk],
     )
+    summarize_failures()
     counts = {"running": 3, "queued": 50, "retry_wait": 5, "dead_letter": 10}
     return Full(running, queued, waiting, dead, counts)
 
@@ -77,6 +79,7 @@ def rows_of(queue_id: UUID) -> dict[str, int]:
         "jobs_schedule",
         "jobs_batch",
         "queues_minutestat",
+        "queues_failuresummary",
     ):
         column = "id" if table == "queues_queue" else "queue_id"
         [[count]] = run(f"SELECT count(*) FROM {table} WHERE {column} = %s", [queue_id])

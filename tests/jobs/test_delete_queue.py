@@ -60,6 +60,7 @@ def test_it_is_gone_for_everybody_with_the_answer(queue, session, admin):
         f"jobs/{full.running[0]}/logs",
         f"schedules/{schedule.pk}",
         f"dlq?queue={queue.pk}",
+        f"queues/{queue.pk}/failure-summary",
     ):
         problem(admin.get(path), 404, "not_found")
     problem(admin.post(f"dlq/{full.dead[0]}/replay"), 404)
@@ -84,7 +85,8 @@ def test_what_waits_is_cancelled_and_what_runs_is_asked_to_stop_and_waited_for(q
     assert {state(one) for one in (*full.queued, *full.waiting)} == {"cancelled"}
     assert {reason(one) for one in full.queued} == {"cancelled"}
     assert {(state(one), bool(look(one).cancel_requested_at)) for one in full.running} == {("running", True)}
-    assert rows_of(queue.pk)["queues_queue"] == 1
+    kept = rows_of(queue.pk)
+    assert (kept["queues_queue"], kept["queues_failuresummary"]) == (1, 1)
     [asked] = told("job.cancel_requested")
     assert set(asked.job_ids) == set(full.running)
     assert {one.state for one in finish(session, *held)} == {"cancelled"}
@@ -105,6 +107,7 @@ def test_a_new_queue_of_that_name_starts_clean(queue, session, admin):
     assert state(mine) == "queued"
     assert {state(one) for one in full.queued} == {"cancelled"}
     assert not MinuteStat.objects.filter(queue_id=again["id"]).exists()
+    assert admin.get(f"queues/{again['id']}/failure-summary").json()["failures"] == []
 
 
 def test_it_goes_in_batches_and_goes_on_where_it_was_broken_off(queue, session, admin, monkeypatch):

@@ -142,7 +142,7 @@ def test_nobody_looks_again_right_after_somebody_has(queue, session):
 
 
 def test_what_was_being_written_when_somebody_looked_is_found_by_the_next_look(queue, session):
-    fail(session, queue, error_class="Early")
+    let_age(fail(session, queue, error_class="Early"), hours=1)
     summarized(queue)
     late = fail(session, queue, error_class="Late")
     FailureSummary.objects.update(computed_at=now())

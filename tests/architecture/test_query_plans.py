@@ -238,7 +238,9 @@ def test_of_the_ledger_only_what_failed_is_read(plans, name):
     for plan in plans[f"jobs/engine/{name}.sql"]:
         reads = [node for node in nodes(plan) if node.get("Relation Name", "").startswith("jobs_attempt")]
         assert reads
-        assert all(node.get("Index Name", "").endswith("_failed") or _is_empty(node) for node in reads)
+        walks = [node for node in reads if not _is_empty(node)]
+        assert {node.get("Index Name", "").partition("_d2")[2][7:] for node in walks} <= {"_failed"}
+        assert all("queue_id" in node["Index Cond"] and "finished_at" in node["Index Cond"] for node in walks)
 
 
 def test_the_claim_walks_each_lane_in_order(plans):

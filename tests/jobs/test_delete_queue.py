@@ -60,7 +60,6 @@ def test_it_is_gone_for_everybody_with_the_answer(queue, session, admin):
         f"jobs/{full.running[0]}/logs",
         f"schedules/{schedule.pk}",
         f"dlq?queue={queue.pk}",
-        f"queues/{queue.pk}/failure-summary",
     ):
         problem(admin.get(path), 404, "not_found")
     problem(admin.post(f"dlq/{full.dead[0]}/replay"), 404)
@@ -108,6 +107,7 @@ def test_a_new_queue_of_that_name_starts_clean(queue, session, admin):
     assert {state(one) for one in full.queued} == {"cancelled"}
     assert not MinuteStat.objects.filter(queue_id=again["id"]).exists()
     assert admin.get(f"queues/{again['id']}/failure-summary").json()["failures"] == []
+    problem(admin.get(f"queues/{queue.pk}/failure-summary"), 404)
 
 
 def test_it_goes_in_batches_and_goes_on_where_it_was_broken_off(queue, session, admin, monkeypatch):

@@ -152,12 +152,14 @@ def test_what_was_being_written_when_somebody_looked_is_found_by_the_next_look(q
 
 
 def test_what_leaves_the_window_is_let_go_within_an_hour(queue, session):
-    let_age(fail(session, queue, error_class="Old"), hours=0.1)
-    fail(session, queue, error_class="New")
+    let_age(fail(session, queue, error_class="Old"), hours=3)
+    let_age(fail(session, queue, error_class="New"), hours=2)
     assert len(groups(queue)) == 2
-    FailureSummary.objects.update(computed_at=F("computed_at") - timedelta(hours=2))
+    FailureSummary.objects.update(computed_at=F("computed_at") - timedelta(minutes=50))
+    assert engine.due(window_hours=24) == []
+    FailureSummary.objects.update(computed_at=F("computed_at") - timedelta(minutes=10))
     [due] = engine.due(window_hours=24)
-    narrow = engine.Due(due.queue_id, now() - timedelta(minutes=3))
+    narrow = engine.Due(due.queue_id, now() - timedelta(hours=2.5))
     assert engine.summarize(narrow, window_hours=24, writes=False)
     assert [one["error_class"] for one in FailureSummary.objects.get().failures] == ["New"]
 

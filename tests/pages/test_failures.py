@@ -1,6 +1,8 @@
 """A queue's page says what fails in it: in groups, and in words where a model found some."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.queues.models import FailureSummary
@@ -36,7 +38,10 @@ def test_until_somebody_has_looked_it_says_when(viewer, queue, session):
 def test_what_is_polled_leaves_it_alone(viewer, queue, session):
     fail(session, queue)
     summarized(queue)
-    assert "What fails" not in text_of(page(viewer, queue, {"HX-Request": "true", "HX-Target": "queue"}))
+    with CaptureQueriesContext(connection) as sent:
+        seen = text_of(page(viewer, queue, {"HX-Request": "true", "HX-Target": "queue"}))
+    assert "What fails" not in seen
+    assert not [one for one in sent.captured_queries if "failuresummary" in one["sql"]]
 
 
 @pytest.mark.parametrize(

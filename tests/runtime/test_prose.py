@@ -1,6 +1,7 @@
 """A model puts what fails into words: seldom, outside of requests, told as data; and where it does not, the groups stay."""
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -94,6 +95,7 @@ def test_without_a_key_nobody_is_asked(queue, session, model, settings):
     summarized(queue)
     assert write_prose() == PROSE_SECONDS
     assert (model.asked, told(queue)) == ([], ("unavailable", "", ""))
+    assert FailureSummary.objects.get().asked_at is None
 
 
 @pytest.mark.parametrize(
@@ -111,6 +113,7 @@ def test_without_a_key_nobody_is_asked(queue, session, model, settings):
         (200, said(["a"])),
         (200, said(" \n\u200b ")),
         (200, said("x" * 70_000)),
+        (200, said("Mail fails.") + b" " * 70_000),
     ],
 )
 def test_no_answer_leaves_the_groups_and_says_so(queue, session, model, status, body):
@@ -127,8 +130,21 @@ def test_an_answer_that_is_too_slow_is_none(queue, session, model, settings):
     settings.LLM_TIMEOUT_SECONDS, model.is_slow = 0.3, True
     fail(session, queue)
     summarized(queue)
+    began = time.monotonic()
     assert write_prose() == PROSE_SECONDS
+    assert time.monotonic() - began < 10
     assert told(queue)[0] == "unavailable"
+
+
+def test_a_key_is_never_written_down(queue, session, model, settings, caplog):
+    """A space or a line too many comes with keys that are kept in files; and HTTP names what it refuses."""
+    settings.LLM_API_KEY, model.status = " key-1 \n", 401
+    fail(session, queue)
+    summarized(queue)
+    write_prose()
+    assert model.keys == ["Bearer key-1"]
+    assert "It answered 401." in caplog.text
+    assert "key-1" not in caplog.text
 
 
 def test_a_server_that_is_not_there_is_no_answer(queue, session, settings, model):

@@ -64,7 +64,7 @@ def request_for(one: Wanted) -> outbound.Request:
     return outbound.Request(
         method="POST",
         url=f"{settings.LLM_URL.rstrip('/')}/chat/completions",
-        headers={"Authorization": f"Bearer {settings.LLM_API_KEY}", "Content-Type": "application/json"},
+        headers={"Authorization": f"Bearer {settings.LLM_API_KEY.strip()}", "Content-Type": "application/json"},
         content=json.dumps(body).encode(),
         timeout=settings.LLM_TIMEOUT_SECONDS,
         is_ours=True,

@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.audit.record import SYSTEM
 from apps.bench.services.backlog import backlog, session
-from apps.bench.services.claimers import HELD, claim_all
+from apps.bench.services.claimers import HELD, WARM, claim_all
 from apps.bench.services.figures import Rounds, told
 from apps.bench.services.forks import forks
 from apps.bench.services.ground import Ground, ground
@@ -29,14 +29,14 @@ def gate(*, jobs: int | None, rounds: int, **_: object) -> dict[str, Any]:
     with ground() as here:
         for _round in range(rounds):
             taken.add(**{name: _measure(here, jobs, *shape, met) for name, shape in SHAPES.items()})
-        how = {"jobs": jobs, "cap": CAP, "given_back_at": HELD, "claiming_processes": PROCESSES, **met}
+        how = {"jobs": jobs, "cap": CAP, "given_back_at": HELD, "warmed_up_with": WARM, "claiming_processes": PROCESSES, **met}
         return told(here, taken, unit="admissions/s", load=load, **how)
 
 
 def _measure(here: Ground, jobs: int, claimers: int, shards: int, met: Counter[str]) -> float:
     queues.update(queue=here.queue, actor=SYSTEM, max_concurrency=CAP, shards=shards)
     _open()
-    backlog(here.queue, jobs)
+    backlog(here.queue, jobs + claimers * WARM)
     run_alone("VACUUM (ANALYZE)", lock_timeout="0")
     run_alone("CHECKPOINT", lock_timeout="0")
     sessions = [session(HELD, uid=f"bench-{number}") for number in range(claimers)]

@@ -98,6 +98,20 @@ def test_an_example_that_lags_behind_is_found():
     assert list(astray(schema, fewer, name)) == ["job-get.placement is missing"]
 
 
+def test_every_id_in_an_address_is_given_by_an_answer_that_links_there():
+    shared = SCHEMA["components"]["links"]
+    linked: dict[str, set[str]] = {}
+    for methods in SCHEMA["paths"].values():
+        for answer in (answer for one in methods.values() for answer in one["responses"].values()):
+            for link in answer.get("links", {}).values():
+                told = shared[link["$ref"].rpartition("/")[2]]
+                linked.setdefault(told["operationId"], set()).update(told.get("parameters", {}))
+    for path, methods in SCHEMA["paths"].items():
+        ids = set(re.findall(r"{(\w+)}", path)) - {"name", "type"}  # texts of a caller's own
+        for one in methods.values():
+            assert ids <= linked.get(one["operationId"], set()), one["operationId"]
+
+
 def test_the_document_is_served(db):
     answer = Client().get("/api/v1/schema")
     assert answer.status_code == 200

@@ -15,7 +15,7 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi import checks
 
 from tests.api.caller import token_of
-from tests.api.world import FILE, build
+from tests.api.world import FILE, World, build
 
 DOCUMENT = yaml.safe_load((Path(__file__).parents[2] / "docs" / "openapi.yaml").read_text())
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
@@ -36,24 +36,9 @@ GONE = {
 }  # after these, all else would be 404 or 401
 
 
-@pytest.fixture
-def one_connection() -> Iterator[None]:
-    """As the test client does it: a request must not close the connection of the test's own transaction."""
-    for signal in (request_started, request_finished):
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in (request_started, request_finished):
-        signal.connect(close_old_connections)
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("one_connection")
-@pytest.mark.parametrize("label", sorted(OPERATIONS.keys() - GONE))
-def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, results, settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    world = build(organization, results)
-    api, _ = token_of(owner, "admin", "worker")
-    known: dict[str, Any] = {
+def known_of(world: World) -> dict[str, Any]:
+    """What stands in an address, by the parameter's name."""
+    return {
         "org": world.org,
         "project": world.project,
         "queue": world.queue,
@@ -71,7 +56,26 @@ def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, 
         "name": FILE,
         "type": "noop",
     }
-    _fuzz(label, known, api.headers)
+
+
+@pytest.fixture
+def one_connection() -> Iterator[None]:
+    """As the test client does it: a request must not close the connection of the test's own transaction."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("one_connection")
+@pytest.mark.parametrize("label", sorted(OPERATIONS.keys() - GONE))
+def test_no_input_gets_an_answer_outside_the_schema(label, organization, owner, results, settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    world = build(organization, results)
+    api, _ = token_of(owner, "admin", "worker")
+    _fuzz(label, known_of(world), api.headers)
 
 
 def _fuzz(label: str, known: dict[str, Any], headers: dict[str, str]) -> None:

@@ -11,6 +11,8 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import serializers
 
+from apps.accounts.api.links import link
+from apps.accounts.api.paging import LIMIT, LIMIT_MAX
 from apps.accounts.api.rules import Least, Rule, rule_of
 from apps.accounts.serializers.fields import Query
 
@@ -51,7 +53,11 @@ PARAMETERS = {
         description="At most 255 printable characters. A second request with the same key and body is told what "
         "the first one made: 200 and `Idempotency-Replayed: true`.",
     ),
-    "limit": OpenApiParameter("limit", int, description="Rows of a page: 1 to 200, 50 unless said."),
+    "limit": OpenApiParameter(
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT},
+        description="Rows of a page.",
+    ),
     "cursor": OpenApiParameter("cursor", str, description="From `next` or `previous` of another page; opaque, signed."),
 }
 
@@ -193,12 +199,13 @@ class Schema(AutoSchema):
 
 
 def finish(result: dict[str, Any], generator: Any, request: Any, public: Any) -> dict[str, Any]:
-    """Say the conventions, and that bodies take no other fields (SPECTACULAR_SETTINGS' POSTPROCESSING_HOOKS)."""
+    """Say the conventions, that bodies take no other fields, and where ids lead (SPECTACULAR_SETTINGS' POSTPROCESSING_HOOKS)."""
     result["info"]["description"] = Path(__file__).with_name("conventions.md").read_text()
     result["components"]["responses"] = {f"Refused{code}": _refused(code) for code in REFUSED}
     for name, schema in result["components"]["schemas"].items():
         if name.endswith("Request") and schema.get("type") == "object":
             schema["additionalProperties"] = False
+    link(result)
     return result
 
 

@@ -1,10 +1,11 @@
-"""Real workers for a benchmark: `manage.py runworker`, started, awaited and ended."""
+"""Real processes for a benchmark, workers above all: started, awaited and ended."""
 
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 
@@ -23,12 +24,15 @@ class Stuck(Exception):
     """What the benchmark waits for does not come."""
 
 
-class Worker:
-    def __init__(self, name: str, *flags: str) -> None:
-        self.words = TemporaryFile()  # noqa: SIM115 - closed when the worker has ended
+class Program:
+    """A process of ours, with its output kept for the case that it ends by itself."""
+
+    def __init__(self, *command: str, **env: str) -> None:
+        self.words = TemporaryFile()  # noqa: SIM115 - closed when the program has ended
         self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and files
-            [sys.executable, "manage.py", "runworker", "--queue", PATH, "--name", name, *flags],
+            [sys.executable, *command],
             cwd=settings.BASE_DIR,
+            env={**os.environ, **env},
             stdin=subprocess.DEVNULL,
             stdout=self.words,
             stderr=subprocess.STDOUT,
@@ -40,7 +44,7 @@ class Worker:
         if self.process.poll() is not None:
             self.words.seek(0)
             said = self.words.read().decode(errors="replace")[-2000:]
-            raise Stuck(f"A worker ended with status {self.process.returncode}.\n{said}")
+            raise Stuck(f"{type(self).__name__} ended with status {self.process.returncode}.\n{said}")
 
     def stop(self) -> None:
         if self.process.poll() is None:
@@ -51,6 +55,11 @@ class Worker:
             self.process.kill()
             self.process.wait()
         self.words.close()
+
+
+class Worker(Program):
+    def __init__(self, name: str, *flags: str) -> None:
+        super().__init__("manage.py", "runworker", "--queue", PATH, "--name", name, *flags)
 
 
 @contextmanager
@@ -66,7 +75,7 @@ def workers(count: int = 1, *flags: str) -> Iterator[list[Worker]]:
             worker.stop()
 
 
-def wait(running: list[Worker], done: Callable[[], bool], *, within: float = DONE_WITHIN, what: str) -> None:
+def wait(running: Sequence[Program], done: Callable[[], bool], *, within: float = DONE_WITHIN, what: str) -> None:
     """Until `done` says so, while the workers live."""
     until = time.monotonic() + within
     while not done():

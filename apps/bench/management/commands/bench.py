@@ -10,12 +10,14 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.bench.services.claim_scale import claim_scale
 from apps.bench.services.cost import cost
 from apps.bench.services.delayed import delayed
+from apps.bench.services.deletion import deletion
 from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
 from apps.bench.services.fairness import fairness
 from apps.bench.services.figures import as_text
 from apps.bench.services.flow import flow
 from apps.bench.services.gate import gate
+from apps.bench.services.http import http
 from apps.bench.services.keys import keys
 from apps.bench.services.latency import latency
 from apps.bench.services.limited import limited
@@ -29,8 +31,10 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "enqueue": enqueue,
     "drain": drain,
     "cost": cost,
+    "http": http,
     "latency": latency,
     "delayed": delayed,
+    "deletion": deletion,
     "claim-scale": claim_scale,
     "fairness": fairness,
     "flow": flow,
@@ -55,7 +59,11 @@ class Command(BaseCommand):
         add("--concurrency", type=_positive, help="jobs a worker runs at once")
         add("--processes", type=int, default=0, help="executors of a worker; 0 runs jobs inside it")
         add("--workers", type=_positive, default=1, help="workers at once (drain)")
-        add("--seconds", type=_positive, help="of a snapshot, of idling, of enqueueing (snapshot, limited, listeners)")
+        add(
+            "--seconds",
+            type=_positive,
+            help="of a snapshot, of idling, of enqueueing (snapshot, limited, listeners, http, deletion)",
+        )
         add("--rounds", type=_positive, default=3, help="times to measure; the median counts")
         add("--json", action="store_true", help="print one JSON object")
 

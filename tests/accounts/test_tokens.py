@@ -176,3 +176,12 @@ def test_what_happens_to_one_is_on_record_with_who_and_before_and_after(organiza
     assert revoked.before["revoked_at"] is None
     assert revoked.after["revoked_at"]
     assert not any("hash" in (facts or {}) for one in (made_, rotated, revoked) for facts in (one.before, one.after))
+
+
+def test_a_token_in_an_address_opens_nothing_and_is_not_said_again(member):
+    """Case H36: addresses stand in logs."""
+    made: Any = ApiTokenFactory.create(user=member.user, organization=member.organization, scopes=["read"])
+    for name in ("token", "access_token", "authorization"):
+        problem(Api().get(f"auth/me?{name}={made.text}"), 401)
+        refused = problem(Api(made.text).get(f"auth/me?{name}={made.text}"), 400, "unknown_field")
+        assert made.text not in str(refused)

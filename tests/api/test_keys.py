@@ -5,6 +5,7 @@ import pytest
 from apps.audit.models import Entry
 from apps.jobs.engine.admit import admit
 from apps.jobs.models import Job
+from tests.api.caller import pointers
 
 pytestmark = pytest.mark.django_db
 TEXTS = ("a", "ab\u0301", "\N{SNOWMAN}")
@@ -52,3 +53,32 @@ def test_a_number_that_makes_no_sense_is_named(api, queue, most):
     answer = api.patch(f"queues/{queue.pk}", {"max_per_key": most})
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["pointer"] == "#/max_per_key"
+
+
+# Where a name stands, what else is said there, its field and the longest it may be.
+NAMES = [
+    ("queues/{queue}/schedules", {"cron_expr": "@daily", "job_type": "noop"}, "name", 128),
+    ("queues/{queue}/jobs", {}, "type", 128),
+    ("projects/{project}/queues", {}, "name", 128),
+    ("projects/{project}/retry-policies", {}, "name", 128),
+    ("orgs/{org}/tokens", {"scopes": ["read"]}, "name", 128),
+    ("worker/sessions", {"types": ["noop"], "organization": "{org}"}, "uid", 128),
+]
+
+
+@pytest.mark.parametrize(("path", "rest", "field", "most"), NAMES)
+def test_a_name_is_taken_whole_or_refused_by_name(api, queue, path, rest, field, most):
+    ids = {"queue": queue.pk, "project": queue.project_id, "org": queue.project.organization_id}
+    rest = {name: value.format(**ids) if isinstance(value, str) else value for name, value in rest.items()}
+    for more in (most + 1, 3200):
+        answer = api.post(path.format(**ids), {**rest, field: "n" * more})
+        assert set(pointers(answer)) == {f"#/{field}"}
+    made = api.post(path.format(**ids), {**rest, field: "n" * most})
+    assert made.status_code == 201, made.content
+    assert made.json().get(field) == "n" * most
+
+
+def test_a_label_is_taken_whole_or_refused_by_name(api, jobs):
+    for labels in ({"a": "b" * 3200}, {"a" * 3200: "b"}):
+        assert pointers(api.post(jobs, {"type": "echo", "labels": labels}))[0].startswith("#/labels")
+    assert not Job.objects.exists()

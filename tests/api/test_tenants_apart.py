@@ -1,5 +1,6 @@
 """Nothing that a caller sends leads to another tenant's rows: ids in bodies, cursors, keys, filters, orders; one kind a test."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from apps.accounts.selectors.callers import SCOPES
 from apps.jobs.models import Job
 from tests import acts
 from tests.api.caller import Api, pointers, problem, someone, token_of
+from tests.api.test_fuzz import DOCUMENT
 from tests.api.world import NOWHERE, World, build
 from tests.factories import MembershipFactory, OrganizationFactory
 
@@ -43,7 +45,44 @@ IDS: list[tuple[str, str, dict[str, Any], str]] = [
     ("POST", "queues/{own.queue}/jobs", {"type": "x", "depends_on": ["{other.queued}"]}, "#/depends_on"),
     ("POST", "queues/{own.queue}/jobs", {"type": "x", "workflow": "{other.workflow}"}, "#/workflow"),
     ("PATCH", "jobs/{own.scheduled}", {"depends_on": ["{other.queued}"]}, "#/depends_on"),
+    (
+        "POST",
+        "queues/{own.queue}/jobs/batch",
+        {"jobs": [{"type": "x", "depends_on": ["{other.queued}"]}]},
+        "#/jobs/0/d",
+    ),
+    ("POST", "queues/{own.queue}/jobs/batch", {"jobs": [{"type": "x", "workflow": "{other.workflow}"}]}, "#/jobs/0/w"),
+    (
+        "POST",
+        "queues/{own.queue}/jobs/batch",
+        {"jobs": [{"type": "x", "retry_policy": "{other.policy}"}]},
+        "#/jobs/0/r",
+    ),
+    ("POST", "queues/{own.queue}/jobs", {"type": "x", "required_worker": "{other.worker}"}, "#/required_worker"),
+    ("POST", "jobs/{own.scheduled}/reassign", {"worker": "{other.worker}"}, "#/worker"),
+    ("POST", "workflows/{own.workflow}/reassign", {"worker": "{other.worker}"}, "#/worker"),
     ("POST", "reservations", {"workflow": "{other.workflow}"}, "#/workflow"),
+    ("POST", "reservations", {"workflow": "{own.unreserved}", "worker": "{other.worker}"}, "#/worker"),
+    (
+        "POST",
+        "projects/{own.project}/workflows",
+        {"jobs": [{"name": "a", "type": "x", "queue": "{other.queue}"}]},
+        "#/jobs/0/queue",
+    ),
+    (
+        "POST",
+        "projects/{own.project}/workflows",
+        {"jobs": [{"name": "a", "type": "x", "queue": "named", "required_worker": "{other.worker}"}]},
+        "#/jobs/0/required_worker",
+    ),
+    ("POST", "worker/sessions", {"uid": "u", "types": ["x"], "organization": "{other.org}"}, "#/organization"),
+    (
+        "POST",
+        "worker/sessions",
+        {"uid": "u", "types": ["x"], "organization": "{own.org}", "queues": ["{other.queue}"]},
+        "#/queues",
+    ),
+    ("POST", "worker/sessions/{own.session}/claim", {"queues": ["{other.queue}"]}, "#/queues"),
 ]
 
 
@@ -60,6 +99,49 @@ def test_ids_in_bodies(method, path, body, pointer, world, other, strong, organi
                 assert found.startswith(pointer)
                 said.append(found)
         assert said[0] == said[1], "what is foreign must look as if it were not there"
+
+
+def test_every_id_that_a_body_can_name_is_among_them():
+    schemas = DOCUMENT["components"]["schemas"]
+    tried = {name for _, _, body, _ in IDS for name in names_of(body)}
+    for path, methods in DOCUMENT["paths"].items():
+        for one in methods.values():
+            for content in one.get("requestBody", {}).get("content", {}).values():
+                assert set(ids_of(content["schema"], schemas)) <= tried | {"job"}, path
+
+
+def names_of(body: Any) -> Iterator[str]:
+    if isinstance(body, list):
+        for one in body:
+            yield from names_of(one)
+    if isinstance(body, dict):
+        yield from body
+        for inner in body.values():
+            yield from names_of(inner)
+
+
+def ids_of(schema: Any, schemas: Any, name: str = "") -> Iterator[str]:
+    """The fields of a body that hold an id, however deep."""
+    found = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    if found.get("format") == "uuid":
+        yield name
+    for inner, below in found.get("properties", {}).items():
+        yield from ids_of(below, schemas, inner)
+    for below in (found.get("items"), *found.get("allOf", []), *found.get("oneOf", []), *found.get("anyOf", [])):
+        if isinstance(below, dict):
+            yield from ids_of(below, schemas, name)
+
+
+def test_a_worker_ends_and_holds_no_job_of_another_tenant(world, other, organization):
+    api, _ = token_of(MembershipFactory.create(organization=organization, role=Role.MEMBER), "worker")
+    path = f"worker/sessions/{world.session}"
+    for job in (other.queued, NOWHERE.queued):
+        named = {"job": str(job), "fence": "1"}
+        ended = api.post(f"{path}/report", {"results": [{**named, "outcome": "success"}]})
+        assert ended.json()["fenced"] == [named]
+        told = api.post(f"{path}/heartbeat", {"held": [named], "progress": [{**named, "done": 1}]})
+        assert told.json()["lost"] == [named]
+    assert Job.objects.get(pk=other.queued).state == "queued"
 
 
 def test_a_filter_names_only_what_is_ones_own(world, other, strong):

@@ -48,6 +48,7 @@ QUEUE = {
     "retention_days": None,
     "dead_letter_retention_days": None,
     "allowed_types": None,
+    "hide_payloads_below": None,
     "max_depth": None,
     "max_per_key": None,
     "weight": 1,

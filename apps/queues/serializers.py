@@ -6,6 +6,7 @@ from django.utils.timezone import now
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.accounts.models import Role
 from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Slug, Text, Whole
 from apps.queues.models import (
     AGING_MAX,
@@ -111,6 +112,9 @@ class QueueFields(Body):
     dead_letter_retention_days = Whole(min_value=1, max_value=DAYS_MAX, required=False, allow_null=True)
     allowed_types = serializers.ListField(
         child=Text(max_length=128), required=False, allow_null=True, max_length=1000, help_text="null: any."
+    )
+    hide_payloads_below = Pick(
+        Role.choices, required=False, allow_null=True, help_text="Who does not see payloads. null: as the project says."
     )
     max_depth = Whole(
         min_value=1,
@@ -249,6 +253,7 @@ class QueueAnswer(serializers.Serializer[Queue]):
     retention_days = serializers.IntegerField(allow_null=True)
     dead_letter_retention_days = serializers.IntegerField(allow_null=True)
     allowed_types = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    hide_payloads_below = serializers.ChoiceField(Role.choices, allow_null=True)
     max_depth = serializers.IntegerField(allow_null=True)
     max_per_key = serializers.IntegerField(allow_null=True)
     weight = serializers.IntegerField()

@@ -13,7 +13,8 @@ from apps.accounts.api.rules import RULES, Least, Rule
 from apps.accounts.models import ApiToken, Role
 from apps.accounts.selectors import caller_of_token
 from apps.accounts.selectors.callers import COVERS, SCOPES
-from tests.api.caller import Api, login_of, problem, someone, stranger, token_of
+from apps.audit.models import Entry
+from tests.api.caller import Api, login_of, pointers, problem, someone, stranger, token_of
 from tests.api.world import ASKS, NOWHERE, SECRET, Ask, World, build
 from tests.factories import MembershipFactory, OrganizationFactory, UserFactory
 
@@ -199,6 +200,19 @@ def test_payloads_are_hidden_below_the_role_the_project_names(path, world, organ
     assert SECRET not in hidden.content.decode()
     assert hidden.json()["payload_hidden"]
     problem(someone(organization, Role.VIEWER).get(f"jobs/{world.queued}/files/sheet.txt"), 403)
+
+
+def test_a_queue_says_otherwise_than_its_project_whom_payloads_are_hidden_from(world, organization):
+    owner, viewer = someone(organization, Role.OWNER), someone(organization, Role.VIEWER)
+    owner.patch(f"projects/{world.project}", {"hide_payloads_below": "member"})
+    problem(viewer.patch(f"queues/{world.queue}", {"hide_payloads_below": "viewer"}), 403)
+    for least, hidden in (("viewer", False), ("owner", True), (None, True)):
+        changed = owner.patch(f"queues/{world.queue}", {"hide_payloads_below": least})
+        assert changed.json()["hide_payloads_below"] == least
+        assert viewer.get(f"jobs/{world.queued}").json()["payload_hidden"] is hidden
+    assert pointers(owner.patch(f"queues/{world.queue}", {"hide_payloads_below": "staff"})) == ["#/hide_payloads_below"]
+    entry: Any = Entry.objects.filter(action="queue.update").latest("id")
+    assert (entry.before, entry.after) == ({"hide_payloads_below": "owner"}, {"hide_payloads_below": None})
 
 
 @pytest.mark.parametrize(

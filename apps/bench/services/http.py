@@ -55,6 +55,7 @@ class Client:
 
     def __init__(self, web: Web, here: Ground, token: str) -> None:
         self.line = socket.create_connection(("127.0.0.1", web.port), timeout=30)
+        self.line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.jobs = f"/api/v1/queues/{here.queue.pk}/jobs"
         self.head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n"
 

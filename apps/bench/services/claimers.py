@@ -136,11 +136,7 @@ class Claimer:
 
 def claim_all(queue_id: UUID, sessions: Sequence[UUID]) -> tuple[float, Done]:
     """Let claimers, one a session, empty a queue, from the moment that all processes are ready; answers when that was."""
-    done = Done()
-    claimers = [Claimer(queue_id, session_id, done) for session_id in sessions]
-    for one in claimers:
-        one.warm(WARM)
-    done.admitted = done.vain = 0
+    done, claimers = _warmed_up(queue_id, sessions)
     with selectors.DefaultSelector() as crowd:
         for one in claimers:
             crowd.register(one.pgconn.socket, selectors.EVENT_READ, one)
@@ -159,3 +155,12 @@ def claim_all(queue_id: UUID, sessions: Sequence[UUID]) -> tuple[float, Done]:
     for one in claimers:
         one.line.close()
     return began, done
+
+
+def _warmed_up(queue_id: UUID, sessions: Sequence[UUID]) -> tuple[Done, list[Claimer]]:
+    done = Done()
+    claimers = [Claimer(queue_id, session_id, done) for session_id in sessions]
+    for one in claimers:
+        one.warm(WARM)
+    done.admitted = done.vain = 0
+    return done, claimers

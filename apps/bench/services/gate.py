@@ -29,7 +29,14 @@ def gate(*, jobs: int | None, rounds: int, **_: object) -> dict[str, Any]:
     with ground() as here:
         for _round in range(rounds):
             taken.add(**{name: _measure(here, jobs, *shape, met) for name, shape in SHAPES.items()})
-        how = {"jobs": jobs, "cap": CAP, "given_back_at": HELD, "warmed_up_with": WARM, "claiming_processes": PROCESSES, **met}
+        how = {
+            "jobs": jobs,
+            "cap": CAP,
+            "given_back_at": HELD,
+            "warmed_up_with": WARM,
+            "claiming_processes": PROCESSES,
+            **met,
+        }
         return told(here, taken, unit="admissions/s", load=load, **how)
 
 

@@ -8,7 +8,6 @@ tied AS (
     FROM made
     CROSS JOIN unnest(string_to_array(%(parents)s::text, ',')) WITH ORDINALITY AS child (parents, place)
     CROSS JOIN unnest(string_to_array(child.parents, ' ')::integer []) AS parent (place)
-    ORDER BY parent.place, child.place  -- as the key has it: ids of one call grow
 )
 
 SELECT 1;

@@ -237,10 +237,19 @@ class Line(psycopg.AsyncConnection[Any]):
             self.doubt = True
 
 
+# A plan that is kept may be older than what fills its tables: made while nothing waits, it would read a table from end to
+# end, and a minute later that table has a million rows. Nothing that is sent here is better off that way.
+KEPT_PLANS = "SELECT set_config('enable_seqscan', 'off', {local}), set_config('jit', 'off', {local})"
+for_good = Statement(KEPT_PLANS.format(local="FALSE"), lambda *settings: None)
+for_now = Statement(KEPT_PLANS.format(local="TRUE"), lambda *settings: None)  # on Django's connection, in a transaction
+
+
 async def open_async(part: str = "") -> Line:
     """An asynchronous connection, in autocommit: one statement is one transaction. `part` is said to the server."""
     line = await Line.connect(**_own(part))
     line.add_notice_handler(line.heed)
+    if line.prepare_threshold is not None:
+        await for_good.on(line)
     return line
 
 

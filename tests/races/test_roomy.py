@@ -9,6 +9,7 @@ from apps.audit.record import SYSTEM
 from apps.errors import InUse
 from apps.jobs import services
 from apps.jobs.engine import claim_roomy as engine
+from apps.jobs.engine.claim import one_plan
 from apps.jobs.engine.claim_gated import params
 from apps.jobs.engine.claim_roomy import claim_roomy
 from apps.jobs.engine.reconcile import reconcile
@@ -60,7 +61,7 @@ def test_ends_and_claims_that_cross_leave_the_count_right(queue):
 def between(queue, session, act: Callable[[], object]):
     """A claim of three jobs, with something else done after they are found and before they are charged."""
     with transaction.atomic():
-        engine._plan()
+        one_plan()
         rows = engine._claim(**params(session.pk, queue.pk, OFFERS, 3))
         assert rows[0][0] == 5
         aside(act)
@@ -105,7 +106,7 @@ def test_whoever_finds_a_job_in_others_hands_takes_the_next(queue):
     limit(queue, max_concurrency=100)
     one, other = SessionFactory.create_batch(2, concurrency=9)
     with transaction.atomic():
-        engine._plan()
+        one_plan()
         engine._claim(**params(one.pk, queue.pk, OFFERS, 1))
         [taken] = aside(lambda: admitted(other, queue, limit=1))
         engine._charge(queue_id=queue.pk)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import psycopg
 
-from apps.jobs.engine.claim import NO_HINT, Claimed, Hint, answer, params
+from apps.jobs.engine.claim import NO_HINT, Claimed, Hint, answer, one_plan, params
 from apps.sql import Statement, Steps, Verb, in_one_go
 
 _claim = Statement.beside(__file__, lambda *values: values)
@@ -36,7 +36,8 @@ async def claim_aimed_on(
     hint: Hint = NO_HINT,
 ) -> Claimed:
     """The same from a worker, in one round trip."""
-    rows, _ = await in_one_go(connection, (_claim, params(session_id, queues, offers, limit, hint)), (bind, {}))
+    claim = params(session_id, queues, offers, limit, hint)
+    _, rows, _ = await in_one_go(connection, (one_plan, {}), (_claim, claim), (bind, {}))
     return _answer(rows)
 
 

@@ -8,7 +8,7 @@ from apps.jobs.engine.claim_aimed import claim_aimed_steps
 from apps.jobs.engine.claim_gated import claim_gated_steps
 from apps.sql import Statement, Steps, Verb
 
-claim_turn = Statement.beside(__file__, lambda nothing: None, "claim_turn")
+claim_turn = Statement.beside(__file__, lambda *nothing: None, "claim_turn")
 
 
 def claim_in_turn_steps(

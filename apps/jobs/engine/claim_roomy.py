@@ -6,13 +6,12 @@ from uuid import UUID
 
 import psycopg
 
-from apps.jobs.engine.claim import Claimed, answer
+from apps.jobs.engine.claim import Claimed, answer, one_plan
 from apps.jobs.engine.claim_gated import CONTENDED, params
 from apps.sql import Statement, Steps, Verb, in_one_go
 
 SPARE = 64  # candidates beyond the limit: so many may be in the hands of others, who wait for the gate
 
-_plan = Statement("SELECT set_config('plan_cache_mode', 'force_generic_plan', TRUE)", str)
 _claim = Statement.beside(__file__, lambda *values: values)
 _charge = Statement.beside(__file__, lambda nothing: None, "claim_roomy_charge")
 
@@ -24,7 +23,7 @@ def claim_roomy_steps(
 
     Raises psycopg's or Django's DataError if the gate has no place left for what was found: ask claim_gated then.
     """
-    yield from _plan.ask()
+    yield from one_plan.ask()
     rows = yield from _claim.ask(**params(session_id, queue_id, offers, limit, spare=SPARE))
     yield from _charge.ask(queue_id=queue_id)
     return answer(rows)
@@ -44,7 +43,7 @@ async def claim_roomy_on(
     """The same from a worker, in one round trip."""
     claim = params(session_id, queue_id, offers, limit, spare=SPARE)
     try:
-        _, rows, _ = await in_one_go(connection, (_plan, {}), (_claim, claim), (_charge, {"queue_id": queue_id}))
+        _, rows, _ = await in_one_go(connection, (one_plan, {}), (_claim, claim), (_charge, {"queue_id": queue_id}))
     except psycopg.errors.InvalidTextRepresentation:  # so claim_roomy_charge.sql says that there is no place
         return CONTENDED
     return answer(rows)

@@ -1,5 +1,7 @@
 """Wake-ups: LISTEN on a connection of its own. A hint only; the poll behind it is what counts."""
 
+from uuid import UUID
+
 import psycopg
 
 from apps.jobs.engine.wake import CHANNEL
@@ -31,11 +33,19 @@ class Listening:
                 self.outage.over()
                 self.state.has_work.set()  # whatever was said while nobody listened
                 async for notice in line.notifies(timeout=QUIET):
-                    if self._concerns(notice.payload):
+                    if self._names_strangers(notice.payload):
+                        self.state.has_strangers.set()
+                    elif self._concerns(notice.payload):
                         self.state.has_work.set()
 
+    def _names_strangers(self, payload: str) -> bool:
+        """Who serves every queue reads the list again when one has work that is not on it, and looks for work then."""
+        if not payload or self.state.options.queues:
+            return False
+        return any(UUID(queue_id) not in self.state.queues for queue_id in payload.split(","))
+
     def _concerns(self, payload: str) -> bool:
-        """An empty payload is for everybody; a new queue may be one of ours that we do not know yet."""
+        """An empty payload is for everybody."""
         if not payload or not self.state.options.queues:
             return True
         return any(str(queue_id) in payload for queue_id in self.state.queues)

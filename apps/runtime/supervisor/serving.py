@@ -1,6 +1,7 @@
 """Which queues a worker serves: those it was given, or every one there is; read again now and then."""
 
 import asyncio
+from contextlib import suppress
 
 import psycopg
 import structlog
@@ -14,6 +15,7 @@ from apps.runtime.supervisor.wire import Wire
 from apps.sql import Trouble, trouble
 
 EVERY = 5.0  # seconds
+AT_ONCE = 0.1  # seconds between two looks, however many queues are new
 
 log = structlog.get_logger("fencepost.worker")
 
@@ -27,13 +29,24 @@ class Serving:
     async def run(self) -> None:
         """Keep the list current until cancelled."""
         while True:
-            await asyncio.sleep(EVERY)
+            is_news = await self._news()
             try:
                 await self.look()
+                if is_news:
+                    self.state.has_work.set()
                 await self.noticing.look()
             except (psycopg.Error, OSError) as error:
                 if trouble(error) is Trouble.FATAL:  # of a database that is away the claims tell, on the same wire
                     log.warning("queues not read", error=str(error).strip())
+
+    async def _news(self) -> bool:
+        """Wait for the next look: until work is named of a queue that is not on the list, or for a while."""
+        await asyncio.sleep(AT_ONCE)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.state.has_strangers.wait(), EVERY)
+        is_news = self.state.has_strangers.is_set()
+        self.state.has_strangers.clear()
+        return is_news
 
     async def look(self, *, patiently: bool = False) -> None:
         """Read the list. Patiently: wait for a database that is away until told to stop, and refuse one that is too old."""

@@ -26,6 +26,7 @@ class State:
         self.beat_at = time.monotonic()  # when the lease was last known to hold
         self.pools = [Pool(DEFAULT, options.concurrency), *(Pool(spec.name, spec.slots) for spec in options.pools)]
         self.has_work = Bells([pool.has_work for pool in self.pools])
+        self.has_strangers = asyncio.Event()  # a queue has work that we do not know: it may be new
         self.has_room = Bells([pool.has_room for pool in self.pools])
         self.has_ended = asyncio.Event()  # something is to be reported
         self.registered = asyncio.Event()  # has had a session

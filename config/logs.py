@@ -1,5 +1,7 @@
 """How log lines look: for people on a console, as JSON for machines; both carry what the context knows."""
 
+import logging
+import re
 import sys
 from typing import Any
 
@@ -13,6 +15,15 @@ _SHARED: list[Processor] = [
     structlog.stdlib.ExtraAdder(),
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
+
+# Who writes a line for a request: Django for a refusal, the servers for each.
+_TELL_OF_REQUESTS = ("django.request", "django.server", "django.channels.server", "uvicorn.access")
+_PROBE = re.compile(r"[ :] ?/(livez|readyz)\b")
+
+
+def _is_no_probe(record: logging.LogRecord) -> bool:
+    """Probes come every few seconds, for ever; what they find is logged when it changes."""
+    return not _PROBE.search(record.getMessage())
 
 
 def configure(*, level: str, form: str) -> dict[str, Any]:
@@ -28,6 +39,8 @@ def configure(*, level: str, form: str) -> dict[str, Any]:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+    for name in _TELL_OF_REQUESTS:
+        logging.getLogger(name).addFilter(_is_no_probe)
     return _django_logging(level, _renderers(form))
 
 

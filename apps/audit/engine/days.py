@@ -15,7 +15,7 @@ from functools import partial
 from django.db import transaction
 from django.db.utils import Error
 
-from apps.sql import Statement, Trouble, run, run_alone, trouble
+from apps.sql import Statement, Steps, Trouble, Verb, run, run_alone, trouble
 
 AHEAD = 30  # days
 BACK = 1  # days: a report that began before midnight may end after it
@@ -105,9 +105,13 @@ def cut_day(table: Daily, day: date) -> bool:
     return True
 
 
-def days_left(table: Daily) -> int:
-    """How many days after today have a partition, without a gap; doctor and /readyz complain below 3."""
-    return _left(table=table.name)[0]
+@Verb
+def days_left(*tables: Daily) -> Steps[int]:
+    """How many days after today have a partition in each of these, without a gap; /readyz complains below 3."""
+    left = []
+    for table in tables:
+        left += yield from _left.ask(table=table.name)
+    return min(left)
 
 
 def existing(table: Daily) -> list[Cut]:

@@ -130,7 +130,7 @@ def _headers(refusal: Refusal) -> dict[str, str]:
 @csrf_exempt  # there is nothing to protect, and a program that holds a token must be told so
 def nothing(request: HttpRequest) -> HttpResponseBase:
     """Answer every path below /api/ that no endpoint stands at, in development too."""
-    return _respond(request, NotFound(f"Nothing stands at {request.path}."))
+    return respond(request, NotFound(f"Nothing stands at {request.path}."))
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
@@ -151,9 +151,9 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 
 def _plain(request: HttpRequest, error: BaseException | None) -> HttpResponseBase | None:
     """What Django itself refuses, outside any endpoint."""
-    return _respond(request, refusal_of(error)) if request.path.startswith("/api/") else None
+    return respond(request, refusal_of(error)) if request.path.startswith("/api/") else None
 
 
-def _respond(request: HttpRequest, refusal: Refusal) -> HttpResponseBase:
+def respond(request: HttpRequest, refusal: Refusal) -> HttpResponseBase:
     body = problem(refusal, request)
     return JsonResponse(body, status=refusal.status, headers=_headers(refusal), content_type=CONTENT_TYPE)

@@ -18,7 +18,7 @@ _SHARED: list[Processor] = [
 
 # Who writes a line for a request: Django for a refusal, the servers for each.
 _TELL_OF_REQUESTS = ("django.request", "django.server", "django.channels.server", "uvicorn.access")
-_PROBE = re.compile(r"[ :] ?/(livez|readyz)\b")
+_PROBE = re.compile(r"[ :] ?/(livez|readyz|metrics)\b")
 
 
 def _is_no_probe(record: logging.LogRecord) -> bool:

@@ -26,6 +26,7 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 # Other sites whose pages may post here and open sockets, with scheme: https://ops.example.com
 ALLOWED_ORIGINS = env.list("ALLOWED_ORIGINS", default=[])
 CSRF_TRUSTED_ORIGINS = ALLOWED_ORIGINS
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")  # what /metrics is asked with; empty answers nobody
 
 INSTALLED_APPS = [
     # First, so that its runserver serves sockets too; only there, for its import costs every command a second.

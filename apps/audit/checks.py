@@ -1,6 +1,6 @@
 """Refuses settings that are comfortable in development and dangerous in production (ENVIRONMENT=production).
 
-Their ids are stable: fencepost.E001 to E006 in production only, E007 and later everywhere.
+Their ids are stable: fencepost.E001 to E006, E008 and E014 in production only, the others everywhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +14,7 @@ from django.db.utils import NotSupportedError, OperationalError
 
 TAG = "fencepost"  # what config/wsgi.py and config/asgi.py run before they serve
 SAFE_SSLMODES = {"require", "verify-ca", "verify-full"}
+METRICS_TOKEN_MIN = 20  # characters
 LLM_SECONDS_MAX = 45  # longer would hold up a scheduler that is told to stop
 GUESSABLE = {"", "admin", "changeme", "fencepost", "password", "postgres", "secret"}
 
@@ -50,6 +51,10 @@ def _database_password_is_guessable() -> bool:
     return not database["HOST"].startswith("/") and database["PASSWORD"] in GUESSABLE
 
 
+def _metrics_token_is_guessable() -> bool:
+    return 0 < len(settings.METRICS_TOKEN) < METRICS_TOKEN_MIN
+
+
 def _heartbeat_is_too_slow() -> bool:
     return not 0 < settings.HEARTBEAT_SECONDS <= settings.LEASE_SECONDS / 2
 
@@ -69,6 +74,7 @@ IN_PRODUCTION: dict[str, tuple[Callable[[], bool], str]] = {
     "E005": (_database_is_read_on_the_wire, "DATABASE_URL has no sslmode=require, verify-ca or verify-full."),
     "E006": (_database_password_is_guessable, "DATABASE_URL has no password, or one that anybody would try first."),
     "E008": (lambda: bool(settings.HTTP_ALLOW_PRIVATE), "HTTP_ALLOW_PRIVATE lets tenants reach private hosts."),
+    "E014": (_metrics_token_is_guessable, "METRICS_TOKEN is shorter than 20 characters."),
 }
 EVERYWHERE: dict[str, tuple[Callable[[], bool], str]] = {
     "E009": (_heartbeat_is_too_slow, "HEARTBEAT_SECONDS must be at most half of LEASE_SECONDS."),

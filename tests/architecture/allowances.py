@@ -17,6 +17,7 @@ MAY_SCAN = {
     "jobs/engine/vanish_batches.sql": "of a deleted queue; over batches, of which there are few",
     "jobs/engine/vanish_workflows.sql": "of a deleted project; over workflows, batches and what was published",
     "jobs/engine/unannounced.sql": "read by people, and once a minute; over sessions alone, as tested below",
+    "jobs/engine/metrics_whole.sql": "every few seconds at most; over sessions, and of the outbox the first",
     "jobs/engine/line.sql": "read by people; over workflows alone, as tested below",
     "jobs/engine/why.sql": "read by people, of one job; over sessions alone, as tested below",
 }

@@ -23,6 +23,7 @@ from apps.jobs.engine.gates import gates
 from apps.jobs.engine.health import health
 from apps.jobs.engine.list_jobs import Window
 from apps.jobs.engine.log import Line, log_held
+from apps.jobs.engine.metrics import metrics
 from apps.jobs.engine.move import move
 from apps.jobs.engine.move_workflow import move_workflow
 from apps.jobs.engine.open_gates import open_gates
@@ -197,6 +198,7 @@ def _tick(queue: Any) -> None:
     prune.prune_ticks()
     prune.prune_minutes()
     assert health(project_id=queue.project_id, window=Window(limit=51))
+    assert metrics()
     rollup()
     [failed, *_] = summaries.due(window_hours=24, every_ms=0)
     assert summaries.summarize(failed, window_hours=24, writes=True)

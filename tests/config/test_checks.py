@@ -28,6 +28,7 @@ SAFE = {
         "default": {"HOST": "db.example.com", "PASSWORD": "long and wild", "OPTIONS": {"sslmode": "verify-full"}}
     },
     "HTTP_ALLOW_PRIVATE": [],
+    "METRICS_TOKEN": "",
     "LOG_FORMAT": "json",
 }
 DATABASE: dict[str, Any] = SAFE["DATABASES"]["default"]  # type: ignore[index]
@@ -64,6 +65,7 @@ def test_safe_settings_pass(production):
         ("E005", {"DATABASES": {"default": DATABASE | {"OPTIONS": {}}}}),
         ("E006", {"DATABASES": {"default": DATABASE | {"PASSWORD": "postgres"}}}),
         ("E008", {"HTTP_ALLOW_PRIVATE": ["intranet"]}),
+        ("E014", {"METRICS_TOKEN": "x" * 19}),
         ("E009", {"HEARTBEAT_SECONDS": 29, "LEASE_SECONDS": 30}),
         ("E010", {"ENVIRONMENT": "prod"}),
         ("E011", {"LOG_FORMAT": "xml"}),

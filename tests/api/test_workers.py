@@ -11,13 +11,14 @@ from tests.api.caller import login_of, problem, someone
 from tests.factories import MembershipFactory, QueueFactory, SessionFactory, UserFactory, WorkerFactory
 
 pytestmark = pytest.mark.django_db
+POOLS = {"default": {"slots": 2}, "media": {"slots": 8, "for": ["others/secret/videos", "type:image.thumbnail"]}}
 
 
 @pytest.fixture
 def own(organization, queue):
     """A worker of the organization's own, serving its queue."""
     worker = WorkerFactory.create(uid="press-1", organization=organization)
-    return SessionFactory.create(worker=worker, queues=[queue.pk], pools={"media": 8})
+    return SessionFactory.create(worker=worker, queues=[queue.pk], pools=POOLS)
 
 
 def test_a_worker_is_shown_with_your_jobs_alone(viewer, queue, session):
@@ -44,6 +45,14 @@ def test_the_last_session_speaks_for_a_worker(viewer, own):
     assert viewer.get("workers/press-1").json()["hostname"] == "newer"
     acts.fall_silent(own.worker.sessions.get(hostname="newer"))
     assert viewer.get("workers/press-1").json()["state"] == "offline"
+
+
+def test_pools_are_told_without_what_they_are_for(viewer, own, queue):
+    [listed] = viewer.get(f"workers?queue={queue.pk}").json()["results"]
+    alone = viewer.get("workers/press-1").json()
+    for told in (listed, alone):
+        assert told["pools"] == {"default": 2, "media": 8}
+        assert "secret" not in str(told)
 
 
 def test_a_drained_worker_hears_of_it_and_it_is_on_record(api, own, queue):

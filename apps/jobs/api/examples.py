@@ -108,6 +108,7 @@ WORKER = {
     "pid": 4711,
     "state": "live",
     "concurrency": 10,
+    "pools": {"default": 2, "media": 8},
     "held_jobs": 1,
     "types": ["image.thumbnail"],
     "version": "0.1.0",

@@ -17,7 +17,7 @@ from apps.jobs.api import examples, shown
 from apps.jobs.engine.list_dead import list_dead
 from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
 from apps.jobs.selectors import detail, find, reachable_jobs
-from apps.jobs.selectors.fleet import Member, fleet
+from apps.jobs.selectors.fleet import Member, fleet, pools_of
 from apps.jobs.serializers import answers, bodies
 from apps.jobs.states import JobState
 from apps.queues import selectors
@@ -178,6 +178,7 @@ def _worker(member: Member) -> dict[str, Any]:
         **vars(session),
         "uid": session.worker.uid,
         "state": member.state,
+        "pools": pools_of(session),
         "held_jobs": member.held_jobs,
         "last_seen_at": session.heartbeat_at,
     }

@@ -9,7 +9,7 @@ from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.schema import tells
 from apps.errors import Forbidden
 from apps.jobs.api import examples
-from apps.jobs.selectors.fleet import state_of
+from apps.jobs.selectors.fleet import pools_of, state_of
 from apps.jobs.selectors.workers import Seen, held_jobs, worker_seen
 from apps.jobs.serializers import bodies
 from apps.jobs.serializers.workers import OneWorkerAnswer
@@ -20,7 +20,6 @@ WORKER = {
     **examples.WORKER,
     "drained": False,
     "queues": [examples.ID],
-    "pools": {"media": 8},
     "jobs": [HELD],
 }
 DRAINED = {**WORKER, "state": "draining", "drained": True}
@@ -88,6 +87,7 @@ def _shown(seen: Seen) -> dict[str, Any]:
         **vars(session),
         "uid": session.worker.uid,
         "state": state_of(session),
+        "pools": pools_of(session),
         "held_jobs": len(held),
         "last_seen_at": session.heartbeat_at,
         "drained": session.worker.drained_at is not None,

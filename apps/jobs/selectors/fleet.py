@@ -47,6 +47,11 @@ def _held(session_ids: Sequence[UUID], queue_ids: Sequence[UUID]) -> dict[UUID, 
     return dict(running.order_by().values_list("session_id").annotate(count=Count("id")))
 
 
+def pools_of(session: Session) -> dict[str, int]:
+    """Its slots by pool. What a pool is for stays here: queues of other tenants may be named there."""
+    return {name: kept["slots"] for name, kept in session.pools.items()}
+
+
 def state_of(session: Session) -> str:
     """Live, draining or offline, in a word."""
     if session.ended_at or session.fenced_at or session.lease_expires_at < now():

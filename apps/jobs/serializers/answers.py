@@ -276,6 +276,9 @@ class WorkerAnswer(serializers.Serializer[Any]):
     pid = serializers.IntegerField()
     state = serializers.ChoiceField(WORKER_STATES)
     concurrency = serializers.IntegerField()
+    pools = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Its slots; those of `default` are for what no other pool is for."
+    )
     held_jobs = serializers.IntegerField(help_text="Yours alone.")
     types = serializers.ListField(child=serializers.CharField())
     version = serializers.CharField()

@@ -18,5 +18,4 @@ class HeldAnswer(serializers.Serializer[Any]):
 class OneWorkerAnswer(WorkerAnswer):
     drained = serializers.BooleanField(help_text="Whether somebody has taken it out of service.")
     queues = serializers.ListField(child=serializers.UUIDField(), help_text="Yours that it serves.")
-    pools = serializers.JSONField(help_text="Slots kept for some work.")
     jobs = HeldAnswer(many=True, help_text="Yours that it runs, 200 at most.")

@@ -44,7 +44,11 @@ class Events(Endpoint):
     @tells("Read a project's events", answer=EventsAnswer, example=EVENTS, query=EventsQuery, refusals=(409,))
     def get(self, request: Request, project: UUID) -> Response:
         """Those after a number, the oldest first. A number whose followers are no longer held is refused with 409
-        `cursor_too_old` and the `oldest` that is; one of another history with `cursor_ahead` and the `head` to go on from."""
+        `cursor_too_old` and the `oldest` that is; one of another history with `cursor_ahead` and the `head` to go on from.
+
+        A fact has what the change itself wrote. `stage`, `done`, `total` and `result_url` are not among it, for they
+        would have to be read job by job when facts get their numbers: `job.progress` of the stream tells how far a
+        running job is, and `GET /jobs/{id}` all four."""
         self.reach(reach.projects(self.caller), pk=project)
         asked, now = self.asked, held(project)
         after = asked.get("after", now.oldest - 1)

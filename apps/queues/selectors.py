@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from apps.accounts.models import Project
 from apps.accounts.selectors import Caller, reach, reachable
+from apps.queues.engine.reached import reached
 from apps.queues.models import BreakerState, PausedType, Queue, RetryPolicy
 
 BREAKER_FACTS = ("breaker", "reopens_at", "trips", "probe_job")
@@ -27,6 +28,13 @@ def with_depth(rows: QuerySet[Queue]) -> QuerySet[Queue]:
     """Each with its `cached_depth`, in the same statement; None where nobody has measured it lately."""
     fresh = When(depth__measured_at__gt=Now() - DEPTH_BELIEVED, then=F("depth__queued"))
     return rows.annotate(cached_depth=Case(fresh))
+
+
+def submittable(caller: Caller, queue_id: UUID) -> Queue | None:
+    """One of `queues`, `with_depth`, as far as submitting reads it; not by the ORM, which would make the statement anew."""
+    bounds = {"organization_id": caller.organization_id, "project_id": caller.project_id}
+    found = reached(queue_id=queue_id, user_id=caller.user.pk, believed=DEPTH_BELIEVED, **bounds)
+    return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)

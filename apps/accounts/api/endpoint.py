@@ -147,12 +147,13 @@ class Endpoint(APIView):
 
     def reach[M: Model](self, rows: QuerySet[M], **which: Any) -> M:
         """One row among those the caller may reach, if their role there allows what this endpoint does."""
-        for row in rows.filter(**which).order_by()[:1]:  # first() would have it sorted, which costs to say
-            return self.allow(row)
-        raise NotFound
+        # first() would have it sorted, which costs to say.
+        return self.allow(next(iter(rows.filter(**which).order_by()[:1]), None))
 
-    def allow[M: Model](self, row: M) -> M:
-        """Check the role that was read with a row."""
+    def allow[M: Model](self, row: M | None) -> M:
+        """Check the role that was read with a row. Raises NotFound where there is none."""
+        if row is None:
+            raise NotFound
         self.role = role_of(row)
         if isinstance(self.rule.least, Role) and self.role.level < self.rule.least.level:
             raise Forbidden(f"This needs the role {self.rule.least.value}; yours is {self.role.value}.")

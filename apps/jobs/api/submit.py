@@ -38,7 +38,7 @@ class Submit(Endpoint):
     def post(self, request: Request, queue: UUID) -> Response:
         """Answers 200 with the live job that holds the unique key, if there is one. 429 `queue_full` with `depth` and
         `max_depth` where a queue with such a limit holds as many jobs as it may."""
-        found = self.reach(selectors.with_depth(selectors.queues(self.caller)), pk=queue)
+        found = self.allow(selectors.submittable(self.caller, queue))
         job_id = uuid7()
 
         def make() -> Made:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import environ
 
-from config import document, embedded, logs, look, mail
+from config import document, embedded, logs, look, mail, pooling
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -132,7 +132,7 @@ DATABASES = {
             "tcp_user_timeout": 5000,
             "application_name": DB_APPLICATION_NAME,
             "prepare_threshold": DB_PREPARE_THRESHOLD,
-            **({"pool": {"min_size": 1, "max_size": DB_POOL_SIZE, "timeout": 5}} if POOLED else {}),
+            **({"pool": pooling.options(DB_POOL_SIZE)} if POOLED else {}),
             **_database.get("OPTIONS", {}),
         },
     }

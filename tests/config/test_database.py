@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-SAY = "import json; from config import settings; print(json.dumps(settings.DATABASES['default']))"
+SAY = """
+import json
+from config import settings
+print(json.dumps(settings.DATABASES['default'], default=lambda call: call.__name__))
+"""
 
 
 def database(before: str = "", **environment: str) -> Any:
@@ -29,8 +33,8 @@ def test_commands_never_pool():
 
 
 def test_a_web_process_pools_and_keeps_no_connection_beside_the_pool():
-    web = database("import config.wsgi; ", DB_POOL_SIZE="7", CONN_MAX_AGE="60")
-    assert web["OPTIONS"]["pool"] == {"min_size": 1, "max_size": 7, "timeout": 5}
+    web = database("import config.wsgi", DB_POOL_SIZE="7", CONN_MAX_AGE="60")
+    assert web["OPTIONS"]["pool"] == {"min_size": 1, "max_size": 7, "timeout": 5, "check": "check"}
     assert web["CONN_MAX_AGE"] == 0
 
 

@@ -1,0 +1,37 @@
+"""The pool of a web process, and whether a connection that waited there still lives."""
+
+import select
+import time
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from psycopg import Connection
+from psycopg_pool import ConnectionPool
+
+BELIEVED = 1.0  # seconds after an answer
+
+_answered: WeakKeyDictionary[Connection[Any], float] = WeakKeyDictionary()
+
+
+def options(size: int) -> dict[str, Any]:
+    """What Django hands on to psycopg's pool."""
+    return {"min_size": 1, "max_size": size, "timeout": 5, "check": check}
+
+
+def check(connection: Connection[Any]) -> None:
+    """Ask the server, which takes a request a fifth of its processor time, unless it answered lately and has been silent since.
+
+    A server that ends a session says so and hangs up, which can be seen without asking. One that fell silent cannot, so
+    no connection is believed for longer than a second. Raises psycopg's error where it lives no more.
+    """
+    now = time.monotonic()
+    if now - _answered.get(connection, 0.0) >= BELIEVED or _is_readable(connection):
+        ConnectionPool.check_connection(connection)
+        _answered[connection] = now
+
+
+def _is_readable(connection: Connection[Any]) -> bool:
+    """Nothing was asked, so whatever there is to read is a farewell or news."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,80 @@
+"""A connection that waited in the pool is handed out only while it lives, and without asking each time."""
+
+import select
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg_pool import ConnectionPool
+
+from apps.sql import dsn
+from config import pooling
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def pool() -> Iterator[ConnectionPool[Any]]:
+    """As a web process makes it, with one connection that is known to live."""
+    with ConnectionPool(kwargs={**dsn(), "autocommit": True}, **pooling.options(1)) as made:
+        with made.connection() as line:
+            line.execute("SELECT 1")
+        yield made
+
+
+@pytest.fixture
+def operator() -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(**dsn(), autocommit=True) as line:
+        yield line
+
+
+def last_spoken(pid: int, operator: psycopg.Connection[Any]) -> Any:
+    row = operator.execute("SELECT state_change FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone()
+    assert row
+    return row[0]
+
+
+def age(line: psycopg.Connection[Any]) -> None:
+    pooling._answered[line] -= pooling.BELIEVED
+
+
+def test_one_that_answered_lately_is_not_asked_again(pool, operator):
+    with pool.connection() as line:
+        pid = line.info.backend_pid
+    before = last_spoken(pid, operator)
+    for _ in range(3):
+        with pool.connection() as line:
+            assert line.info.backend_pid == pid
+    assert last_spoken(pid, operator) == before
+
+
+def test_one_that_has_been_silent_for_a_second_is_asked(pool, operator):
+    with pool.connection() as line:
+        pid = line.info.backend_pid
+    before = last_spoken(pid, operator)
+    age(line)
+    with pool.connection():
+        pass
+    assert last_spoken(pid, operator) > before
+
+
+def test_one_whose_backend_was_ended_is_not_handed_out_however_lately_it_answered(pool, operator):
+    for _ in range(3):
+        with pool.connection() as line:
+            pid = line.info.backend_pid
+        operator.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        with pool.connection() as line:
+            assert line.execute("SELECT 1").fetchone() == (1,)
+            assert line.info.backend_pid != pid
+
+
+def test_news_that_end_nothing_are_read_and_the_connection_is_kept(pool, operator):
+    with pool.connection() as line:
+        pid = line.info.backend_pid
+        line.execute("LISTEN news")
+    operator.execute("NOTIFY news")
+    assert select.select([line], [], [], 10)[0]  # they are on their way
+    with pool.connection() as line:
+        assert line.info.backend_pid == pid
+    assert not pooling._is_readable(line)

@@ -241,7 +241,6 @@ class Line(psycopg.AsyncConnection[Any]):
 # end, and a minute later that table has a million rows. Nothing that is sent here is better off that way.
 KEPT_PLANS = "SELECT set_config('enable_seqscan', 'off', {local}), set_config('jit', 'off', {local})"
 for_good = Statement(KEPT_PLANS.format(local="FALSE"), lambda *settings: None)
-for_now = Statement(KEPT_PLANS.format(local="TRUE"), lambda *settings: None)  # on Django's connection, in a transaction
 
 
 async def open_async(part: str = "") -> Line:

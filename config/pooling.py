@@ -9,6 +9,8 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 BELIEVED = 1.0  # seconds after an answer
+# As apps/sql.py has it for workers: docs/decisions/0036-plans-that-are-kept.md.
+KEPT_PLANS = "SELECT set_config('enable_seqscan', 'off', FALSE), set_config('jit', 'off', FALSE)"
 
 _answered: WeakKeyDictionary[Connection[Any], float] = WeakKeyDictionary()
 
@@ -25,7 +27,11 @@ def check(connection: Connection[Any]) -> None:
     no connection is believed for longer than a second. Raises psycopg's error where it lives no more.
     """
     now = time.monotonic()
-    if now - _answered.get(connection, 0.0) >= BELIEVED or _is_readable(connection):
+    if connection not in _answered and connection.prepare_threshold is not None:
+        with connection.transaction():
+            connection.execute(KEPT_PLANS)
+        _answered[connection] = now
+    elif now - _answered.get(connection, 0.0) >= BELIEVED or _is_readable(connection):
         ConnectionPool.check_connection(connection)
         _answered[connection] = now
 

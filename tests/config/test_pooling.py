@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg_pool import ConnectionPool
 
-from apps.sql import dsn
+from apps.sql import KEPT_PLANS, dsn
 from config import pooling
 
 pytestmark = pytest.mark.django_db
@@ -78,3 +78,18 @@ def test_news_that_end_nothing_are_read_and_the_connection_is_kept(pool, operato
     with pool.connection() as line:
         assert line.info.backend_pid == pid
     assert not pooling._is_readable(line)
+
+
+def test_one_that_is_new_keeps_no_plan_that_reads_a_table_whole(pool):
+    asked = "SELECT current_setting('enable_seqscan'), current_setting('jit')"
+    with pool.connection() as line:
+        assert line.execute(asked).fetchone() == ("off", "off")
+    assert KEPT_PLANS.format(local="FALSE") == pooling.KEPT_PLANS
+
+
+def test_where_no_plan_is_kept_the_servers_settings_stand():
+    with (
+        ConnectionPool(kwargs={**dsn(), "prepare_threshold": None}, **pooling.options(1)) as made,
+        made.connection() as line,
+    ):
+        assert line.execute("SHOW enable_seqscan").fetchone() == ("on",)

@@ -42,8 +42,8 @@ class FailureSummary(Endpoint):
     @tells("Show what fails in a queue", answer=FailureSummaryAnswer, example=SUMMARY)
     def get(self, request: Request, queue: UUID) -> Response:
         """Attempts that failed within `window_hours`, by error class and top frame, the largest group first, 50 at most.
-        Looked at every five minutes. `state` is about `summary` alone, the groups are right in each: `current`, it tells of
-        these groups, or there are none; `stale`, it tells of earlier groups; `pending`, it is still to be written, or nobody
+        Looked at every five minutes: the groups are those of `computed_at`. `state` is about `summary` alone: `current`, it tells
+        of these groups, or there are none; `stale`, it tells of earlier groups; `pending`, it is still to be written, or nobody
         has looked yet (`computed_at` is null); `unavailable`, no model is set up, or it did not answer when last asked."""
         self.reach(selectors.queues(self.caller), pk=queue)
         return Response(FailureSummaryAnswer(failures(queue)).data)

@@ -240,5 +240,6 @@ def _listed(jobs: Sequence[UUID], count: int) -> str:
 
 
 def _at(moment: datetime) -> str:
-    whole = moment.astimezone(UTC) + timedelta(microseconds=-moment.microsecond % 10**6)  # not before it is so
-    return f"{whole:%Y-%m-%d %H:%M:%S} UTC"
+    """To the second: what is to come is not said to be before it is so, nor what was to be still to come."""
+    up = -moment.microsecond % 10**6 if moment > datetime.now(UTC) else 0
+    return f"{moment.astimezone(UTC) + timedelta(microseconds=up):%Y-%m-%d %H:%M:%S} UTC"

@@ -11,7 +11,7 @@ from apps.jobs.engine.report import Ended, Missing, Reported, report, report_mis
 from apps.jobs.engine.wake import wake_promoter, wake_queue
 from apps.jobs.states import JobState
 from apps.runtime.supervisor.reporting import come_soon
-from apps.sql import after_commit, for_now
+from apps.sql import after_commit
 from apps.workers.models import Session
 
 
@@ -24,7 +24,6 @@ def settle(
     in a call of its own. `places` has the queue and the concurrency key of each job that the session ran when it was asked.
     """
     with transaction.atomic():
-        for_now()
         if lines:
             log_held(session_id=session.pk, lines=lines)
         rows = report(ended=ended)

@@ -14,6 +14,8 @@ ENGINE = APPS / "jobs" / "engine"
 PLAIN, AIMED, GATED, ROOMY = "claim", "claim_aimed", "claim_gated", "claim_roomy"
 CLAIMS = (PLAIN, AIMED, GATED, ROOMY)
 
+WIDE = ("gates", ROOMY, "claim_roomy_charge")  # who speaks of roomy gates
+
 # What one claim says and another does not, each with its reason.
 ONLY_WHEN_AIMED = (  # a queue with limits has one statement, whether jobs that wait for a worker are asked for or not
     "%(aimed)s::boolean AND ",
@@ -166,6 +168,12 @@ def test_whoever_waits_for_older_transactions_waits_for_the_same():
 
 def test_batches_and_workflows_are_counted_alike():
     assert flat(read("count_batches")).replace("batch_id", "workflow_id") == flat(read("count_workflows"))
+
+
+def test_what_is_roomy_is_so_wherever_it_is_asked():
+    asked = {name: re.findall(r"gate.cap - gate.in_flight < (\d+)|in_flight\) >= (\d+)", read(name)) for name in WIDE}
+    assert {least or most for found in asked.values() for least, most in found} == {"100"}
+    assert all(asked.values())
 
 
 # Planted: the tests above can fail.

@@ -6,7 +6,7 @@ from django.db import DataError, transaction
 from apps.audit.record import SYSTEM
 from apps.errors import InUse
 from apps.jobs import services
-from apps.jobs.engine.claim import claim
+from apps.jobs.engine.claim import Claim, claim
 from apps.jobs.engine.claim_gated import claim_gated
 from apps.jobs.engine.claim_roomy import claim_roomy
 from apps.jobs.engine.open_gates import open_gates
@@ -79,10 +79,12 @@ def test_ends_and_claims_that_cross_leave_the_count_right(queue, admitted):
     services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 60)
     limit(queue, max_concurrency=6, shards=2)
     sessions = SessionFactory.create_batch(4, concurrency=100)
+    ended: list[Claim] = []
 
     def turn(session):
         for _ in range(6):
             taken = admitted(session, queue, limit=2)
+            ended.extend(taken)
             report(
                 ended=[
                     Ended(job_id=job.job_id, fence=job.fence, session_id=session.pk, outcome="success") for job in taken
@@ -91,6 +93,7 @@ def test_ends_and_claims_that_cross_leave_the_count_right(queue, admitted):
 
     together(*[lambda one=one: turn(one) for one in sessions])
     assert running(queue) == in_flight(queue) == 0
+    assert 0 < len(ended) == Job.objects.filter(queue=queue, state="completed").count()
 
 
 def test_a_cap_that_is_set_while_a_claim_is_on_its_way_counts_what_that_one_takes(queue):
@@ -131,6 +134,6 @@ def test_shards_and_a_claim_at_once_never_admit_an_eleventh(queue, admitted):
             return
 
     together(deal, *[lambda one=one: admitted(one, queue, limit=4) for one in sessions])
-    for session in sessions:
+    for session in sessions * 8:
         admitted(session, queue)
-    assert running(queue) == in_flight(queue) <= 10
+    assert running(queue) == in_flight(queue) == 10

@@ -1,6 +1,7 @@
 """A worker of every queue serves one that is made while it is idle as soon as there is work in it."""
 
 import asyncio
+from uuid import uuid4
 
 import pytest
 
@@ -22,11 +23,11 @@ def hourly(monkeypatch):
     monkeypatch.setattr(serving, "EVERY", 3600.0)
 
 
-def woken(queue, later, *, only: tuple[str, ...] = ()) -> State:
+def woken(queue) -> State:
     """A worker's state after a job was submitted to a queue that was made after it had read its list."""
 
     async def life() -> State:
-        state = State(Options(queues=only))
+        state = State(Options())
         part = Serving(state, Wire("claims"))
         bell = state.pools[0].has_work
         await part.look()
@@ -35,10 +36,12 @@ def woken(queue, later, *, only: tuple[str, ...] = ()) -> State:
         async with asyncio.timeout(SOON):
             await bell.wait()  # it listens
             bell.clear()
-            made = await asyncio.to_thread(later)
-            await asyncio.to_thread(submit, queue=queue if only else made, type="ping")
+            made = await asyncio.to_thread(lambda: QueueFactory.create(project=queue.project, name="late"))
+            await asyncio.to_thread(submit, queue=made, type="ping")
             await asyncio.to_thread(hush)
-            await bell.wait()
+            while len(state.queues) == 1:
+                await bell.wait()
+                bell.clear()
         for one in parts:
             one.cancel()
         await asyncio.gather(*parts, return_exceptions=True)
@@ -47,19 +50,34 @@ def woken(queue, later, *, only: tuple[str, ...] = ()) -> State:
     return asyncio.run(life())
 
 
-def late(queue):
-    return QueueFactory.create(project=queue.project, name="late")
-
-
 def test_it_reads_the_list_again_when_work_is_named_that_is_not_on_it(queue):
-    state = woken(queue, lambda: late(queue))
+    state = woken(queue)
     assert {name.split("/")[-1] for name in state.queues.values()} == {queue.name, "late"}
 
 
-def test_one_that_serves_some_does_not(queue):
-    state = woken(queue, lambda: late(queue), only=(queue_path(queue),))
-    assert list(state.queues) == [queue.pk]
+@pytest.mark.parametrize(("only", "names"), [((), True), (("acme/media/images",), False)])
+def test_only_who_serves_every_queue_has_strangers(only, names):
+    state = State(Options(queues=only))
+    state.queues = {(known := uuid4()): "acme/media/images"}
+    listening = Listening(state)
+    assert listening._names_strangers(f"{known},{uuid4()}") is names
+    assert not listening._names_strangers(str(known))
+    assert not listening._names_strangers("")
 
 
-def queue_path(queue) -> str:
-    return f"{queue.project.organization.slug}/{queue.project.slug}/{queue.name}"
+async def test_a_list_that_could_not_be_read_is_read_again(monkeypatch):
+    state, looks = State(Options()), []
+    part = Serving(state, Wire("claims"))
+
+    async def look() -> None:
+        looks.append(state.has_strangers.is_set())
+        if len(looks) == 1:
+            raise OSError
+
+    monkeypatch.setattr(part, "look", look)
+    state.has_strangers.set()
+    running = asyncio.create_task(part.run())
+    async with asyncio.timeout(SOON):
+        await state.pools[0].has_work.wait()  # after the second look, which is no later than the first would be
+    running.cancel()
+    assert len(looks) == 2

@@ -35,7 +35,7 @@ class Listening:
                 async for notice in line.notifies(timeout=QUIET):
                     if self._names_strangers(notice.payload):
                         self.state.has_strangers.set()
-                    elif self._concerns(notice.payload):
+                    if self._concerns(notice.payload):
                         self.state.has_work.set()
 
     def _names_strangers(self, payload: str) -> bool:

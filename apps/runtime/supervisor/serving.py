@@ -36,6 +36,8 @@ class Serving:
                     self.state.has_work.set()
                 await self.noticing.look()
             except (psycopg.Error, OSError) as error:
+                if is_news:
+                    self.state.has_strangers.set()  # still
                 if trouble(error) is Trouble.FATAL:  # of a database that is away the claims tell, on the same wire
                     log.warning("queues not read", error=str(error).strip())
 

@@ -22,8 +22,8 @@ _PROBE = re.compile(r"[ :] ?/(livez|readyz|metrics)\b")
 
 
 def _is_no_probe(record: logging.LogRecord) -> bool:
-    """Probes come every few seconds, for ever; what they find is logged when it changes."""
-    return not _PROBE.search(record.getMessage())
+    """Probes come every few seconds, for ever; what they find is logged when it changes, and what breaks at once."""
+    return bool(record.exc_info) or not _PROBE.search(record.getMessage())
 
 
 def configure(*, level: str, form: str) -> dict[str, Any]:

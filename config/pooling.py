@@ -9,8 +9,6 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 BELIEVED = 1.0  # seconds after an answer
-# As apps/sql.py has it for workers: docs/decisions/0036-plans-that-are-kept.md.
-KEPT_PLANS = "SELECT set_config('enable_seqscan', 'off', FALSE), set_config('jit', 'off', FALSE)"
 
 _answered: WeakKeyDictionary[Connection[Any], float] = WeakKeyDictionary()
 
@@ -21,15 +19,17 @@ def options(size: int) -> dict[str, Any]:
 
 
 def check(connection: Connection[Any]) -> None:
-    """Ask the server, which takes a request a fifth of its processor time, unless it answered lately and has been silent since.
+    """Ask the server, at the price of a round trip for each request, unless it answered lately and has been silent since.
 
     A server that ends a session says so and hangs up, which can be seen without asking. One that fell silent cannot, so
     no connection is believed for longer than a second. Raises psycopg's error where it lives no more.
     """
+    from apps.sql import KEPT_PLANS
+
     now = time.monotonic()
     if connection not in _answered and connection.prepare_threshold is not None:
         with connection.transaction():
-            connection.execute(KEPT_PLANS)
+            connection.execute(KEPT_PLANS.format(local="FALSE"))
         _answered[connection] = now
     elif now - _answered.get(connection, 0.0) >= BELIEVED or _is_readable(connection):
         ConnectionPool.check_connection(connection)

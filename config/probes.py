@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import cast
 
 import psycopg
+import structlog
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
@@ -21,6 +22,8 @@ from apps.errors import NotAuthenticated, NotFound, Unavailable
 from apps.jobs.selectors.metrics import gauge
 from apps.runtime.selectors.readiness import watch
 from config.api import respond
+
+log = structlog.get_logger("fencepost.web")
 
 type Answer = Callable[[HttpRequest], HttpResponseBase]
 type AsyncAnswer = Callable[[HttpRequest], Awaitable[HttpResponseBase]]
@@ -45,7 +48,8 @@ def metrics(request: HttpRequest) -> HttpResponseBase:
         return respond(request, NotAuthenticated())
     try:
         return HttpResponse(gauge(), content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})
-    except (psycopg.Error, OSError):
+    except (psycopg.Error, OSError) as error:
+        log.warning("not measured", error=str(error).strip())
         return respond(request, Unavailable(retry_after=5))
 
 

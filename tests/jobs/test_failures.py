@@ -180,7 +180,8 @@ def test_without_a_model_there_is_no_prose_and_with_one_it_is_pending(queue, ses
     assert summarized(queue).state == SummaryState.PENDING
 
 
-def test_prose_is_current_while_the_groups_are_the_same_and_stale_when_they_are_not(queue, session):
+def test_prose_is_current_while_the_groups_are_the_same_and_stale_when_they_are_not(queue, session, settings):
+    settings.LLM_API_KEY = "key"
     fail(session, queue, error_class="A")
     FailureSummary.objects.update(summary="A fails.", told_of=summarized(queue).fingerprint, state="current")
     fail(session, queue, error_class="A")
@@ -188,6 +189,13 @@ def test_prose_is_current_while_the_groups_are_the_same_and_stale_when_they_are_
     fail(session, queue, error_class="B")
     found = summarized(queue)
     assert (found.state, found.summary) == (SummaryState.STALE, "A fails.")
+    settings.LLM_API_KEY = ""
+    fail(session, queue, error_class="C")
+    found = summarized(queue)
+    assert (found.state, found.summary) == (
+        SummaryState.UNAVAILABLE,
+        "A fails.",
+    )  # there is nobody left to write it anew
 
 
 def test_when_nothing_is_left_there_is_nothing_to_tell(queue, session):

@@ -15,8 +15,7 @@ from apps.jobs.engine.claim_in_turn import claim_in_turn
 from apps.jobs.engine.claim_roomy import claim_roomy_on
 from apps.jobs.engine.report import Ended, report
 from apps.runtime.services.remote.report import settle
-from apps.sql import Line, open_async, run_alone
-from config.pooling import KEPT_PLANS
+from apps.sql import KEPT_PLANS, Line, open_async, run_alone
 from tests.acts import OFFERS, enqueue
 from tests.factories import SessionFactory
 from tests.races.test_gates import limit
@@ -96,7 +95,7 @@ def test_a_worker_that_was_idle_reads_no_more_than_it_takes(queue, worker, how):
 def test_nor_does_the_door_of_remote_workers(queue):
     """Its claims take care of themselves; its reports come over connections of a pool, which are like this one."""
     with connection.cursor() as cursor:
-        cursor.execute(KEPT_PLANS)
+        cursor.execute(KEPT_PLANS.format(local="FALSE"))
     session = SessionFactory.create(concurrency=20)
 
     def turn() -> Claimed:

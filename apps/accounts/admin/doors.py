@@ -1,13 +1,11 @@
 """What the packages that let people in keep of them. Their own pages are not taken (config/console.py)."""
 
-from importlib import import_module
 from typing import Any, cast
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import Group
 from django.http import HttpRequest
@@ -15,9 +13,8 @@ from unfold.decorators import display
 
 from apps.accounts.admin.powers import PowersConsole, outranks
 from apps.accounts.models import User
+from apps.accounts.selectors.sessions import SessionStore
 from apps.audit.admin.console import Console, Window
-
-SessionStore = import_module(settings.SESSION_ENGINE).SessionStore
 
 
 class Deletable(Window):

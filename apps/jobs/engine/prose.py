@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from apps.sql import Statement
+from apps.sql import Statement, Steps, Verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,24 @@ class Wanted:
         return list(json.loads(self.failures))
 
 
+_turn = Statement.beside(__file__, bool, "prose_turn")
 _due = Statement.beside(__file__, Wanted, "prose_due")
 _keep: Statement[str] = Statement.beside(__file__, lambda state: state)
 
 
-def wanted(*, calls_max: int) -> Wanted | None:
+def wanted_steps(*, calls_max: int) -> Steps[Wanted | None]:
     """The summary that has waited longest, which nobody else gets within the hour, whatever becomes of it.
 
-    None where all are told of, or `calls_max` were handed out in the last hour.
+    None where all are told of, `calls_max` were handed out in the last hour, or somebody else is being handed one. Two
+    statements: the second counts what whoever had the turn before was handed.
     """
-    rows = _due(calls_max=calls_max)
+    if not (yield from _turn.ask())[0]:
+        return None
+    rows = yield from _due.ask(calls_max=calls_max)
     return rows[0] if rows else None
+
+
+wanted = Verb(wanted_steps)
 
 
 def keep(one: Wanted, *, text: str | None, model: str) -> str | None:

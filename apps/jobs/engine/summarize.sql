@@ -28,8 +28,8 @@ failed AS MATERIALIZED (
     LIMIT %(rows_max)s::integer
 ),
 
--- Python writes the frame that raised last, faulthandler the one that ran first, and says so. Split, not searched: it is
--- ten times as fast.
+-- Python writes the frame that raised last, faulthandler the one that ran first, and says so. Split, not searched,
+-- which is far slower.
 framed AS MATERIALIZED (
     SELECT
         failed.*,
@@ -97,7 +97,8 @@ INSERT INTO queues_failuresummary AS kept (
     queue_id, window_hours, failures, looked_at, fingerprint, computed_at, summary, model, told_of, state
 )
 SELECT
-    here.id, %(window_hours)s::integer, found.failures, (SELECT count(*) FROM failed), found.fingerprint, clock.now, '', '', '',
+    here.id, %(window_hours)s::integer, found.failures, (SELECT count(*) FROM failed), found.fingerprint,
+    least(clock.now, %(ends)s::timestamptz - interval '1 minute'), '', '', '',  -- of the look that chose it
     CASE WHEN found.fingerprint = '' THEN 'current' WHEN %(writes)s::boolean THEN 'pending' ELSE 'unavailable' END
 FROM here
 CROSS JOIN found
@@ -114,8 +115,8 @@ SET
     told_of = CASE WHEN excluded.fingerprint = '' THEN '' ELSE kept.told_of END,
     state = CASE
         WHEN excluded.fingerprint IN ('', kept.told_of) THEN 'current'
-        -- It did not answer, and nobody has asked again.
-        WHEN kept.state = 'unavailable' AND kept.asked_at IS NOT NULL THEN 'unavailable'
+        -- There is none to ask; or it did not answer, and nobody has asked again.
+        WHEN excluded.state = 'unavailable' OR kept.state = 'unavailable' AND kept.asked_at IS NOT NULL THEN 'unavailable'
         WHEN kept.summary <> '' THEN 'stale'
         ELSE excluded.state
     END

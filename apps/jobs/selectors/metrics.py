@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+import psycopg
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -24,15 +25,24 @@ class Gauge:
         self.now = now
         self.lock = threading.Lock()
         self.text = b""
+        self.error: Exception | None = None
         self.read_at: float | None = None
 
     def __call__(self) -> bytes:
-        """From any thread that runs no event loop. Raises what psycopg does."""
+        """From any thread that runs no event loop. Raises what psycopg does, and again for as long as an answer is good."""
         with self.lock:
             if self.read_at is None or self.now() - self.read_at >= LASTS:
-                self.text = asyncio.run(measured())
-                self.read_at = self.now()
+                self._read()
+            if self.error:
+                raise self.error
             return self.text
+
+    def _read(self) -> None:
+        try:
+            self.text, self.error = asyncio.run(measured()), None
+        except (psycopg.Error, OSError) as error:
+            self.error = error
+        self.read_at = self.now()
 
 
 gauge = Gauge()

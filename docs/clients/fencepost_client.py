@@ -72,9 +72,12 @@ class Worker:
         self.suspects: set[tuple[str, str]] = set()
         self.lock, self.beginning = threading.Condition(), threading.Lock()
         self.stopping = self.over = False
-        self.status, self.drain = 0, False  # to exit with; an operator's wish
+        self.status, self.claims, self.drain = (
+            0,
+            0,
+            False,
+        )  # to exit with; begun and not yet answered; an operator's wish
         self.beat_at = time.monotonic()  # when the lease was last known to hold
-        self.claims = 0  # begun and not yet answered
 
     def handler(self, type: str) -> Callable[[Callable[[Job], Any]], Callable[[Job], Any]]:
         """Register a function for a type of job."""
@@ -210,26 +213,33 @@ class Worker:
         try:
             fenced = self._ask("report", body, session=batch[0][0].session)["fenced"]
         except Refused as error:
-            if error.status not in (400, 413):
+            if error.status not in (400, 404, 413):
                 raise
             self._soften(batch, error)
-            return
-        for pair in fenced:
-            log.warning("report of %s fenced: the job has moved on", pair["job"])
-        self._let_go(batch)
+        else:
+            for pair in fenced:
+                log.warning("report of %s fenced: the job has moved on", pair["job"])
+            self._let_go(batch)
 
     def _soften(self, batch: list[tuple[Job, dict[str, Any]]], error: Refused) -> None:
         """A report that the server cannot take: find the one at fault, and say of it that it could not be kept."""
-        if len(batch) > 1:
+        if error.status == 404:  # a session of long ago: who ran the job since has told how it ended
+            self._let_go(batch)
+        elif len(batch) > 1:
             for one in batch:
                 self._report([one])
-            return
-        [(job, _)] = batch
-        job.lines.clear()
-        end = {"outcome": "permanent_error", "error_class": "ReportRefused", "error_message": str(error)}
-        fenced = self._ask("report", {"results": [{**job.pair, **end}]}, session=job.session)["fenced"]
-        log.error("report of %s refused: %s%s", job.id, error, " (fenced)" if fenced else "")
-        self._let_go(batch)
+        else:
+            [(job, _)] = batch
+            job.lines.clear()
+            end = {
+                **job.pair,
+                "outcome": "permanent_error",
+                "error_class": "ReportRefused",
+                "error_message": str(error),
+            }
+            fenced = self._ask("report", {"results": [end]}, session=job.session)["fenced"]
+            log.error("report of %s refused: %s%s", job.id, error, " (fenced)" if fenced else "")
+            self._let_go(batch)
 
     def _let_go(self, batch: list[tuple[Job, dict[str, Any]]]) -> None:
         with self.lock:
@@ -248,7 +258,7 @@ class Worker:
         except Refused as error:
             if error.code == "lease_lost":
                 raise Away(str(error)) from error  # the next heartbeat renews it
-            if error.code not in ("session_over", "not_found"):
+            if error.code != "session_over" and (error.code != "not_found" or session != self.session):
                 raise
             self._begin_again(session, error)
             raise Away("a new session began") from error

@@ -8,6 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+LEVELS = ("debug", "info", "warning", "error", "critical")
+
 
 class Retry(Exception):
     """Run it again after so many seconds."""
@@ -58,13 +60,16 @@ class Job:
         return bool(self.stopped) or time.monotonic() > self.ends_at
 
     def progress(self, done: int, total: int | None = None, stage: str = "", note: str = "") -> None:
-        """Say how far it is; the next heartbeat carries it."""
-        self.told = {**self.pair, "done": done, "total": total, "stage": stage, "note": note}
+        """Say how far it is; the next heartbeat carries it. What the server could not keep would cost it all jobs."""
+        total = None if total is None else _whole(total)
+        texts = {"stage": _storable(str(stage))[:128], "note": _storable(str(note))[:1000]}
+        self.told = {**self.pair, "done": _whole(done), "total": total, **texts}
 
     def log(self, message: str, level: str = "info") -> None:
         """Keep a line with the attempt."""
         self.numbered += 1
-        self.lines.append({**self.pair, "line": self.numbered, "level": level, "message": message[:8192]})
+        level, text = level if level in LEVELS else "info", _storable(str(message))[:8192]
+        self.lines.append({**self.pair, "line": self.numbered, "level": level, "message": text})
 
     def enqueue(self, type: str, payload: Any = None, **fields: Any) -> None:
         """Make another job in the same queue, together with this one's success."""
@@ -98,6 +103,10 @@ def _writable(value: Any) -> Any:
     except (TypeError, ValueError):
         return repr(value)
     return value
+
+
+def _whole(number: float) -> int:
+    return max(0, min(int(number), 2**53 - 1))
 
 
 def _storable(text: str) -> str:

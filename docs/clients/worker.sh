@@ -24,10 +24,13 @@ begin() {
     session=/$(jq -r .session <<<"$answer")
 }
 
-beat() { # PAIR PID: until it is killed; ends the command of a job that is cancelled or lost
+beat() { # PAIR PID FILE: until it is killed; ends the command of a job that is cancelled or lost, while it writes its file
     while sleep 8; do
         told=$(call POST "$session/heartbeat" "{\"held\": [$1]}") || continue
-        if jq -e '(.cancel + .lost) | length > 0' <<<"$told" >/dev/null; then : >"$3.stopped"; kill "$2" 2>/dev/null; fi
+        if [ -e "$3" ] && jq -e '(.cancel + .lost) | length > 0' <<<"$told" >/dev/null; then
+            : >"$3.stopped"
+            kill "$2" 2>/dev/null
+        fi
     done
 }
 

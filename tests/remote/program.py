@@ -64,6 +64,12 @@ def odd(job: Job) -> object:
         raise SystemExit(0)
     if job.payload == "text":
         raise ValueError("boom \x00 and \ud800")
+    if job.payload == "words":
+        job.progress(-1, None, stage="a\0b" * 100, note={1})  # type: ignore[arg-type]
+        job.log("\ud800")
+        job.log({"a": 1}, level="loud")  # type: ignore[arg-type]
+        time.sleep(2)  # heartbeats carry them
+        return "kept"
     return {1, 2}
 
 

@@ -86,6 +86,15 @@ def test_what_cannot_be_kept_is_an_error_of_its_job_and_of_nobody_else(program, 
     assert outcomes(after) == ["success"]
 
 
+def test_what_a_handler_says_on_its_way_costs_nobody_the_lease(program, queue):
+    program(slots=2)
+    beside, job_id = submit(queue, "sleep", payload={"ms": 5000}), submit(queue, "odd", payload="words")
+    assert [job.result for job in final(job_id, beside)] == ["kept", None]
+    assert outcomes(job_id) == outcomes(beside) == ["success"]
+    assert Progress.objects.get(job_id=job_id).done == 0
+    assert JobLog.objects.filter(job_id=job_id, level="info").count() == 2
+
+
 def test_one_that_is_killed_loses_its_job_to_another_within_its_lease(program, scheduler, queue):
     one = program("killed")
     job_id = submit(queue, "pause", payload={"seconds": 60})

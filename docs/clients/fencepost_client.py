@@ -72,11 +72,7 @@ class Worker:
         self.suspects: set[tuple[str, str]] = set()
         self.lock, self.beginning = threading.Condition(), threading.Lock()
         self.stopping = self.over = False
-        self.status, self.claims, self.drain = (
-            0,
-            0,
-            False,
-        )  # to exit with; begun and not yet answered; an operator's wish
+        self.status, self.claims, self.drain = 0, 0, False  # to exit with; under way; an operator's wish
         self.beat_at = time.monotonic()  # when the lease was last known to hold
 
     def handler(self, type: str) -> Callable[[Callable[[Job], Any]], Callable[[Job], Any]]:
@@ -231,13 +227,8 @@ class Worker:
         else:
             [(job, _)] = batch
             job.lines.clear()
-            end = {
-                **job.pair,
-                "outcome": "permanent_error",
-                "error_class": "ReportRefused",
-                "error_message": str(error),
-            }
-            fenced = self._ask("report", {"results": [end]}, session=job.session)["fenced"]
+            end = {"outcome": "permanent_error", "error_class": "ReportRefused", "error_message": str(error)}
+            fenced = self._ask("report", {"results": [{**job.pair, **end}]}, session=job.session)["fenced"]
             log.error("report of %s refused: %s%s", job.id, error, " (fenced)" if fenced else "")
             self._let_go(batch)
 

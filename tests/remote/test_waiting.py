@@ -18,6 +18,9 @@ from apps.jobs.models import Attempt, Job
 from apps.queues.services import queues
 from apps.runtime.consumers.bell import bell
 from apps.sql import open_own
+from apps.workers.models import Session
+from tests.jobs.aims import workflow
+from tests.jobs.test_reservations import bound
 from tests.processes import until
 from tests.races.stage import BLOCKED
 from tests.remote.serving import Caller
@@ -166,6 +169,20 @@ async def test_a_full_worker_does_not_keep_others_from_work(client, token, queue
     await full.report(held)
     await asubmit(queue)
     assert len((await tasks[0]).json()["jobs"]) == 1
+
+
+async def test_a_reserved_worker_does_not_keep_others_from_open_work(client, token, queue, settings):
+    """It takes nothing of the open line, and so is no kin of those who do: to be waked in their place would be in vain."""
+    settings.POLL_INTERVAL = 3600.0
+    reserved, free = [await Caller(client, token.text).begin(uid, concurrency=2) for uid in ("reserved", "free")]
+    flow, _ = await sync_to_async(workflow)(queue, jobs=1)
+    await sync_to_async(bound)(flow, await Session.objects.select_related("worker").aget(worker__uid="reserved"))
+    assert len((await reserved.claim()).json()["jobs"]) == 1  # its own; it has room for another
+    tasks = await waiting(reserved.claim(), free.claim())
+    assert len(bell().waiting) == 2
+    [job] = await asubmit(queue)
+    answer = await asyncio.wait_for(tasks[1], 10)
+    assert [one["job"] for one in answer.json()["jobs"]] == [str(job)]
 
 
 async def test_a_rate_lets_the_next_go_when_its_token_comes(caller, queue):

@@ -1,5 +1,5 @@
--- The next queues that have something queued for the worker of a session, from a cursor on: a loose walk over the lines
--- of all workers, one step per queue in which anything waits for one of them.
+-- The next queues of a session that have something queued for its worker, from a cursor on: a loose walk over the lines
+-- of all workers, one step per queue in which anything waits for one of them. One that names no queues serves them all.
 WITH RECURSIVE busy AS (
     (
         SELECT job.queue_id FROM jobs_job_live AS job
@@ -17,7 +17,7 @@ WITH RECURSIVE busy AS (
 ),
 
 aim AS MATERIALIZED (
-    SELECT own.target
+    SELECT own.target, session.queues
     FROM workers_session AS session
     CROSS JOIN LATERAL unnest(
         CASE
@@ -43,5 +43,6 @@ WHERE busy.queue_id IS NOT NULL
             AND job.state = 'queued' AND NOT job.key_full
           LIMIT 1
       ) AS lane
+      WHERE cardinality(aim.queues) = 0 OR busy.queue_id = ANY(aim.queues)
   )
 LIMIT %(limit)s;

@@ -114,6 +114,7 @@ class Claims(InSession):
         if wish is not None:
             wish.seconds, wish.session_id, wish.token_in = ask.get("wait_seconds", 0), found.pk, taken.token_in
             wish.queues, wish.types = frozenset(served), frozenset(types)
+            wish.reservation_id = found.reservation_id
             wish.jobs = [(job.job_id, job.fence) for job in taken.jobs]
             wish.more = taken.more
             wish.looked = not drain and not taken.jobs and selectors.has_room(found)

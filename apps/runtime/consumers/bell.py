@@ -34,7 +34,7 @@ HEARD_MAX = 10_000  # queues whose last wake-up is remembered
 
 log = structlog.get_logger("fencepost.remote")
 
-type Kin = tuple[frozenset[UUID], frozenset[str], bool]  # the last: it has room
+type Kin = tuple[frozenset[UUID], frozenset[str], bool, UUID | None]  # whether it has room; whom it is reserved for
 
 
 class Bell:
@@ -76,7 +76,7 @@ class Bell:
         if wish.jobs:
             self._ring(wish.kin, wish.more)
         elif not wish.looked:
-            self._ring((wish.queues, wish.types, True), 1)
+            self._ring((wish.queues, wish.types, True, wish.reservation_id), 1)
 
     def hear(self, payload: str) -> None:
         """A wake-up: of the queues it names, or of all."""

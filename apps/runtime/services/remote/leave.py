@@ -10,7 +10,7 @@ from apps.jobs.engine.claim_in_turn import claim_turn
 from apps.jobs.engine.report import Ended
 from apps.jobs.states import Outcome
 from apps.runtime.selectors.remote import running
-from apps.runtime.services.remote.report import settle
+from apps.runtime.services.remote.report import end
 from apps.workers.engine.goodbye import goodbye
 from apps.workers.models import Session
 
@@ -35,5 +35,4 @@ def _release(session: Session, held: Sequence[Any]) -> int:
     ended = [
         Ended(job_id=job.pk, fence=job.fence, session_id=session.pk, outcome=Outcome.RELEASED.value) for job in held
     ]
-    fenced = settle(session=session, ended=ended, places={job.pk: (job.queue_id, job.concurrency_key) for job in held})
-    return len(ended) - len(fenced)
+    return len(end(ended, {job.pk: (job.queue_id, job.concurrency_key) for job in held}))

@@ -14,20 +14,26 @@ from apps.runtime.supervisor.reporting import come_soon
 from apps.sql import after_commit
 from apps.workers.models import Session
 
+type Places = dict[UUID, tuple[UUID, str | None]]  # the queue and the concurrency key of each job that a session runs
 
-def settle(
-    *, session: Session, ended: Sequence[Ended], places: dict[UUID, tuple[UUID, str | None]], lines: Sequence[Line] = ()
-) -> list[Missing]:
-    """End attempts of a session and wake whoever may run now; answers those that were fenced.
+
+def end(ended: Sequence[Ended], places: Places) -> list[Reported]:
+    """End attempts and wake whoever may run now; answers those that still ran. In a transaction."""
+    rows = report(ended=ended)
+    _wake(rows, ended, places)
+    return rows
+
+
+def settle(*, session: Session, ended: Sequence[Ended], places: Places, lines: Sequence[Line] = ()) -> list[Missing]:
+    """End attempts of a session, as it says that they did; answers those that were fenced.
 
     An attempt that is named twice ends as it was named first; with another outcome the second is fenced, as it would be
-    in a call of its own. `places` has the queue and the concurrency key of each job that the session ran when it was asked.
+    in a call of its own.
     """
     with transaction.atomic():
         if lines:
             log_held(session_id=session.pk, lines=lines)
-        rows = report(ended=ended)
-        _wake(rows, ended, places)
+        rows = end(ended, places)
     known = {(row.job_id, row.fence) for row in rows}
     first = {(one.job_id, one.fence): one.outcome for one in reversed(ended)}
     missing = [
@@ -39,7 +45,7 @@ def settle(
     return [one for one in told if not one.applied]
 
 
-def _wake(rows: Sequence[Reported], ended: Sequence[Ended], places: dict[UUID, tuple[UUID, str | None]]) -> None:
+def _wake(rows: Sequence[Reported], ended: Sequence[Ended], places: Places) -> None:
     """Children, followers, jobs handed back and those of the same keys; the promoter for what comes again soon."""
     done = {row.job_id for row in rows}
     follow = [job for one in ended if one.job_id in done for job in one.follow]

@@ -13,6 +13,7 @@ class Wish:
 
     seconds: float = 0.0
     session_id: UUID | None = None
+    reservation_id: UUID | None = None  # whose alone its worker is: it takes nothing of the open line
     queues: frozenset[UUID] = frozenset()
     types: frozenset[str] = frozenset()
     looked: bool = False  # it may take jobs and found none, so that others who ask for the same need not look
@@ -21,6 +22,6 @@ class Wish:
     jobs: list[tuple[UUID, int]] = field(default_factory=list)  # what it took, each with its fence
 
     @property
-    def kin(self) -> tuple[frozenset[UUID], frozenset[str], bool]:
-        """Claims that wait for the same; those whose sessions are full or drain wait apart."""
-        return self.queues, self.types, self.looked or bool(self.jobs)
+    def kin(self) -> tuple[frozenset[UUID], frozenset[str], bool, UUID | None]:
+        """Claims that wait for the same; those whose sessions are full, drain or are reserved wait apart."""
+        return self.queues, self.types, self.looked or bool(self.jobs), self.reservation_id

@@ -18,6 +18,7 @@ from apps.jobs.selectors.metrics import Gauge, as_text
 from config import probes
 from tests import acts
 from tests.factories import ApiTokenFactory, MembershipFactory, QueueFactory, SessionFactory
+from tests.jobs.looks import run
 from tests.trouble.servers import free_port
 
 TOKEN = "a token that nobody would guess"
@@ -110,6 +111,8 @@ def test_of_a_long_line_what_the_cache_has_counted(queue, monkeypatch):
             "INSERT INTO queues_depth (queue_id, queued, running, measured_at) VALUES (%s, 5000, 0, now())", [queue.pk]
         )
     assert measured()["queue_jobs", "queued"] == 5000
+    run("UPDATE queues_depth SET measured_at = now() - interval '61 seconds'")  # nobody measures it any more
+    assert measured()["queue_jobs", "queued"] == 3
 
 
 @pytest.mark.django_db
@@ -164,3 +167,18 @@ def test_a_database_that_is_away_is_said(own_database):
         patch.setitem(connections.settings["default"], "PORT", free_port())
         answer = ask()
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+
+
+def test_a_server_that_is_away_is_not_asked_again_by_each_scrape(own_database, gauge, monkeypatch):
+    asked = []
+
+    async def measured_in_vain() -> bytes:
+        asked.append(1)
+        raise OSError("away")
+
+    monkeypatch.setattr("apps.jobs.selectors.metrics.measured", measured_in_vain)
+    assert [ask().status_code for _ in range(3)] == [503] * 3
+    assert len(asked) == 1
+    monkeypatch.undo()
+    gauge.now = lambda: 1e12
+    assert gauge()

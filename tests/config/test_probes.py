@@ -135,3 +135,12 @@ def test_only_reading_is_answered(client):
 async def test_the_async_server_answers_too():
     answer = await AsyncClient().get("/livez", headers={"Host": "10.0.0.7"})
     assert (answer.status_code, answer.json()) == (200, {"live": True})
+
+
+def test_what_breaks_at_a_door_is_logged(own_database, monkeypatch, caplog):
+    def broken(request: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(probes.DOORS, "/readyz", broken)
+    assert Client(raise_request_exception=False).get("/readyz").status_code == 500
+    assert any("/readyz" in one.getMessage() and one.exc_info for one in caplog.records)

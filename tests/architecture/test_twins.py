@@ -14,6 +14,7 @@ ENGINE = APPS / "jobs" / "engine"
 PLAIN, AIMED, GATED, ROOMY = "claim", "claim_aimed", "claim_gated", "claim_roomy"
 CLAIMS = (PLAIN, AIMED, GATED, ROOMY)
 
+LANES = re.compile(r"FROM jobs_job_live AS job WHERE job.queue_id = page.id .*? LIMIT")
 WIDE = ("gates", ROOMY, "claim_roomy_charge")  # who speaks of roomy gates
 
 # What one claim says and another does not, each with its reason.
@@ -174,6 +175,13 @@ def test_what_is_roomy_is_so_wherever_it_is_asked():
     asked = {name: re.findall(r"gate.cap - gate.in_flight < (\d+)|in_flight\) >= (\d+)", read(name)) for name in WIDE}
     assert {least or most for found in asked.values() for least, most in found} == {"100"}
     assert all(asked.values())
+
+
+def test_what_waits_is_counted_alike_for_people_and_for_prometheus():
+    health, metrics = (LANES.findall(flat(read(name))) for name in ("health", "metrics"))
+    assert health == metrics
+    assert len(health) == 3
+    assert cte(read("health"), "running") == cte(read("metrics"), "running")
 
 
 # Planted: the tests above can fail.

@@ -90,6 +90,7 @@ CROSS JOIN LATERAL (
     WHERE stat.queue_id = page.id AND stat.minute > clock_timestamp() - interval '1 hour'
 ) AS hour
 LEFT JOIN running ON page.id = running.queue_id
-LEFT JOIN queues_depth AS depth ON page.id = depth.queue_id
+-- Believed as long as by who submits: with no scheduler left to measure, a queue that was full must not stay so.
+LEFT JOIN queues_depth AS depth ON page.id = depth.queue_id AND depth.measured_at > clock_timestamp() - interval '1 minute'
 LEFT JOIN queues_gate AS gate ON page.id = gate.queue_id AND gate.shard = 0
 ORDER BY CASE WHEN %(newer_than)s::uuid IS NULL THEN page.id END DESC, page.id;

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
+from apps.jobs.engine.health import CAP
 from apps.sql import Statement, Steps, Verb
 
 QUEUES = 1000  # measured; an installation with more names what is left out
-CAP = 100  # waiting jobs looked at, of each of three kinds
 DEAD_CAP = 1000  # dead letters counted in a queue
 
 

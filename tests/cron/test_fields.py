@@ -65,9 +65,9 @@ def test_ten_thousand_characters_are_refused_at_once():
 
 @pytest.mark.parametrize("text", ["29 2 30 2 *", "0 0 31 4 *", "0 0 31 2,4,6,9,11 *", "0 0 30-31 2 *", "0 0 30 2 */2"])
 def test_a_date_that_never_comes_is_refused_at_once(text):
-    began = time.perf_counter()
+    began = time.thread_time()
     assert "never comes" in refused(text)
-    assert time.perf_counter() - began < 0.1
+    assert time.thread_time() - began < 0.1  # of the processor
 
 
 @pytest.mark.parametrize(

@@ -103,11 +103,11 @@ def test_what_never_comes_is_refused_when_it_is_made_and_when_it_is_changed(queu
         lambda: make_schedule(queue, expression, name="other"),
         lambda: services.update_schedule(schedule=nightly, actor=ANN, cron_expr=expression),
     ):
-        began = time.perf_counter()
+        began = time.thread_time()
         with pytest.raises(BadInput) as refused:
             act()
         assert refused.value.errors[0].pointer == "#/cron_expr"
-        assert time.perf_counter() - began < 0.1
+        assert time.thread_time() - began < 0.1  # of the processor
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,13 @@ def pause(job: Job) -> str:
     return "paused"
 
 
+@worker.handler("wait")
+def wait(job: Job) -> None:
+    """Until a file is there."""
+    while not Path(str(job.payload)).exists():
+        time.sleep(0.02)
+
+
 @worker.handler("sleep")
 def sleep(job: Job) -> None:
     time.sleep(job.payload["ms"] / 1000)

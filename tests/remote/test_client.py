@@ -142,13 +142,15 @@ def test_a_server_that_restarts_costs_no_attempt(program, server, queue):
     assert Session.objects.count() == 1
 
 
-def test_told_to_stop_it_finishes_what_ends_in_time_and_hands_back_the_rest(program, queue):
-    one = program("leaving", grace=1.5)
-    short, long = submit(queue, "pause", payload={"seconds": 0.7}), submit(queue, "pause", payload={"seconds": 60})
+def test_told_to_stop_it_finishes_what_ends_in_time_and_hands_back_the_rest(program, queue, tmp_path):
+    one = program("leaving", grace=5)
+    short, long = submit(queue, "wait", payload=str(tmp_path / "go")), submit(queue, "pause", payload={"seconds": 60})
     running(short)
     running(long)
     one.send(signal.SIGTERM)
-    assert one.ends(15) == 0
+    until(lambda: Session.objects.get().draining)
+    (tmp_path / "go").touch()
+    assert one.ends(30) == 0
     assert find(short).state == "completed"
     assert (find(long).state, find(long).attempt) == ("queued", 0)
 

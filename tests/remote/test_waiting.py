@@ -75,20 +75,19 @@ def _somebody_waits():
         return cursor.fetchone() != (0,)
 
 
-async def test_a_claim_waits_for_work_and_has_it_at_once(caller, queue):
+async def test_a_claim_waits_for_work_and_has_it_at_once(caller, queue, settings):
+    settings.POLL_INTERVAL = 3600.0  # no look that no wake-up asks for
     [task] = await waiting(caller.claim())
-    began = time.monotonic()
     [job_id] = await asubmit(queue)
-    answer = await task
+    answer = await asyncio.wait_for(task, 10)
     assert [job["job"] for job in answer.json()["jobs"]] == [str(job_id)]
-    assert time.monotonic() - began < 0.9  # the look that no wake-up asks for comes each second
     assert (await caller.report(*answer.json()["jobs"])).json() == {"fenced": []}
 
 
 async def test_work_that_is_there_is_not_waited_for_and_no_work_is_no_longer_than_asked(caller, queue):
     began = time.monotonic()
     assert (await caller.claim(1)).json()["jobs"] == []
-    assert 0.9 < time.monotonic() - began < 5
+    assert 0.9 < time.monotonic() - began < 20
     await asubmit(queue)
     assert len((await caller.claim()).json()["jobs"]) == 1
 
@@ -185,13 +184,12 @@ async def test_a_reserved_worker_does_not_keep_others_from_open_work(client, tok
     assert [one["job"] for one in answer.json()["jobs"]] == [str(job)]
 
 
-async def test_a_rate_lets_the_next_go_when_its_token_comes(caller, queue):
+async def test_a_rate_lets_the_next_go_when_its_token_comes(caller, queue, settings):
+    settings.POLL_INTERVAL = 3600.0
     await sync_to_async(_limit)(queue)
     await asubmit(queue, 2)
     assert len((await caller.claim()).json()["jobs"]) == 1
-    began = time.monotonic()
-    assert len((await caller.claim()).json()["jobs"]) == 1
-    assert time.monotonic() - began < 2
+    assert len((await asyncio.wait_for(caller.claim(), 15)).json()["jobs"]) == 1
 
 
 def _limit(queue):

@@ -10,6 +10,7 @@ from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.schema import tells
 from apps.accounts.selectors import reach
 from apps.audit.tail import check_cursor, held, read_events
+from apps.events.engine.reached import reached
 from apps.events.serializers import EventsAnswer, EventsQuery, PartAnswer, frame_of
 from apps.runtime.supervisor.sampling import measure
 
@@ -25,7 +26,11 @@ FRAME = {
     "job_id": ID,
     "state": "completed",
     "attempt": 1,
+    "stage": "scaling",
+    "done": 9,
+    "total": 9,
     "error": None,
+    "result_url": None,
     "at": "2027-03-14T07:00:21Z",
     "finished_at": "2027-03-14T07:00:21Z",
     "data": None,
@@ -46,9 +51,9 @@ class Events(Endpoint):
         """Those after a number, the oldest first. A number whose followers are no longer held is refused with 409
         `cursor_too_old` and the `oldest` that is; one of another history with `cursor_ahead` and the `head` to go on from.
 
-        A fact has what the change itself wrote. `stage`, `done`, `total` and `result_url` are not among it, for they
-        would have to be read job by job when facts get their numbers: `job.progress` of the stream tells how far a
-        running job is, and `GET /jobs/{id}` all four."""
+        `stage`, `done`, `total` and `result_url` come with the end of an attempt: what it said last, and the first file it
+        saved. They are null once a later attempt has said something; `job.progress` of the stream tells how far a running
+        job is."""
         self.reach(reach.projects(self.caller), pk=project)
         asked, now = self.asked, held(project)
         after = asked.get("after", now.oldest - 1)
@@ -59,7 +64,7 @@ class Events(Endpoint):
         )
         last = found[-1].seq if found else after
         told: dict[str, Any] = {
-            "results": [frame_of(frame, project) for frame in found],
+            "results": [frame_of(frame, project) for frame in reached(found)],
             # What came to light between the two statements is beyond the head that the first one saw.
             "next": last if len(found) == limit else max(last, now.head),
             "head": max(last, now.head),

@@ -21,6 +21,7 @@ from django.db.utils import Error as DatabaseError
 from apps.audit.tail import Follower, check_cursor, follow
 from apps.errors import BadInput, NotFound, Refusal
 from apps.events.engine.progress import Watcher, watch
+from apps.events.engine.reached import reached_on
 from apps.events.selectors import admit, session_key_in
 from apps.events.serializers import as_text, frame_of, hello, progress_of
 
@@ -101,7 +102,7 @@ class EventStream(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _stream(self) -> None:
         project_id, after, timeline = self._asked()
         await self._check(project_id)
-        async with follow(project_id, after=after) as follower, watch(project_id) as watcher:
+        async with follow(project_id, complete=reached_on, after=after) as follower, watch(project_id) as watcher:
             check_cursor(follower.held, after=follower.seq, timeline=timeline)
             await self._say(hello(follower.held, follower.seq))
             await self._pump(follower, watcher)

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from apps.accounts.serializers.fields import Query, Text
 from apps.audit.tail import Frame, Held
 from apps.events.engine.progress import Progress
+from apps.jobs.api.shown import file_url
 from apps.jobs.states import FINAL, JobState
 
 VERSION = 1
@@ -40,7 +41,11 @@ class FrameAnswer(serializers.Serializer[Any]):
     job_id = serializers.UUIDField(allow_null=True)
     state = serializers.CharField(allow_null=True)
     attempt = serializers.IntegerField(allow_null=True)
+    stage = serializers.CharField(allow_null=True, help_text="Of an attempt that has ended: what it said last.")
+    done = serializers.IntegerField(allow_null=True)
+    total = serializers.IntegerField(allow_null=True)
     error = serializers.CharField(allow_null=True)
+    result_url = serializers.CharField(allow_null=True, help_text="The first file it saved.")
     at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     data = serializers.JSONField(allow_null=True)  # type: ignore[assignment]
@@ -77,7 +82,11 @@ def frame_of(frame: Frame, project_id: UUID) -> dict[str, Any]:
         "job_id": frame.job_id,
         "state": frame.state,
         "attempt": frame.attempt,
+        "stage": frame.stage,
+        "done": frame.done,
+        "total": frame.total,
         "error": frame.error,
+        "result_url": file_url(frame.job_id, frame.saved) if frame.job_id and frame.saved else None,
         "at": frame.at,
         "finished_at": frame.at if is_end else None,
         "data": frame.data,

@@ -21,6 +21,8 @@ from apps.jobs.engine.discard import discard
 from apps.jobs.engine.enqueue import NewJob, enqueue
 from apps.jobs.engine.gates import gates
 from apps.jobs.engine.health import health
+from apps.jobs.engine.heartbeat import Told
+from apps.jobs.engine.last_word import last_word
 from apps.jobs.engine.list_jobs import Window
 from apps.jobs.engine.log import Line, log_held
 from apps.jobs.engine.metrics import metrics
@@ -166,6 +168,7 @@ def take_aimed(queue: Any, queues: list[UUID]) -> None:
 def _say(queue: Any) -> None:
     """A remote worker says something of what it runs."""
     held = queue.claims[35]
+    assert last_word(session_id=queue.session_id, told=[(held.fence, Told(job_id=held.job_id, done=1))])
     assert log_held(session_id=queue.session_id, lines=[Line(held.job_id, held.fence, 0, 1, "info", "said")]) == 1
 
 

@@ -68,7 +68,7 @@ SELECT md5('live' || (n + 2))::uuid, md5('live' || n)::uuid FROM generate_series
 INSERT INTO jobs_dependency (parent_id, child_id, settled_at)
 SELECT md5('shelved' || n)::uuid, md5('shelved' || (n + 1))::uuid, now() FROM generate_series(1, 100000) AS n;
 
-INSERT INTO jobs_progress (job_id, stage, done, note, at) SELECT md5('live' || n)::uuid, '', 1, '', now() FROM generate_series(1, 50000) AS n;
+INSERT INTO jobs_progress (job_id, fence, attempt, stage, done, note, at) SELECT md5('live' || n)::uuid, 0, 0, '', 1, '', now() FROM generate_series(1, 50000) AS n;
 
 INSERT INTO jobs_batch (id, project_id, size, created_at) SELECT md5('batch' || n)::uuid, %(project)s, 1, now() FROM generate_series(0, 700) AS n;
 

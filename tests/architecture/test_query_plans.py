@@ -19,6 +19,7 @@ from apps.audit.relay import relay
 from apps.audit.tail import held, read_events
 from apps.audit.tail.read import heads
 from apps.errors import Refusal
+from apps.events.engine.reached import reached
 from apps.jobs.engine import log, prune
 from apps.jobs.engine.cancel import cancel
 from apps.jobs.engine.claim import claim
@@ -171,7 +172,7 @@ def _look_after(queue: Any) -> None:
     relay()
     project = seeded("project", 1)
     held(project)
-    read_events(project_id=project, after=900, limit=50)
+    reached(read_events(project_id=project, after=900, limit=50))
     heads(projects=[project])
     list(server())
     goodbye(session_id=queue.session_id)

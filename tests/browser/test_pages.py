@@ -96,7 +96,9 @@ def test_a_job_is_followed_to_its_end(visit, queue, session):
 def test_progress_is_drawn_from_the_stream_alone(visit, queue, session):
     job_id = acts.enqueue(queue)
     acts.take_one(session, queue)
-    said = Progress.objects.create(job_id=job_id, stage="reading", done=1, total=4, at=timezone.now())
+    said = Progress.objects.create(
+        job_id=job_id, fence=find(job_id).fence, attempt=1, stage="reading", done=1, total=4, at=timezone.now()
+    )
     page = visit().go(f"/jobs/{job_id}")
     expect(page.locator("[data-pulse]")).to_have_text("live")
     page.route(f"**/jobs/{job_id}", lambda route: route.fulfill(status=204))  # the page gets nothing by asking

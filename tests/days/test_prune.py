@@ -101,7 +101,7 @@ def test_edges_and_progress_go_with_the_job(queue, session, done):
     parent = enqueue(queue)
     [child] = [one.job_id for one in enqueue_many([NewJob(queue_id=queue.pk, type="ping", depends_on=[parent])])]
     finish(session, take_one(session, queue))
-    Progress.objects.create(job_id=child, at=timezone.now())
+    Progress.objects.create(job_id=child, fence=1, attempt=1, at=timezone.now())
     finish(session, *take(session, queue))
     for job_id in (parent, child):
         let_days_pass(job_id, LONG_AGO)

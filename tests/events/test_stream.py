@@ -13,7 +13,10 @@ from django.utils import timezone
 
 from apps.audit.models import Event, Head
 from apps.audit.tail import live
+from apps.jobs.engine.heartbeat import Told
+from apps.jobs.engine.last_word import last_word
 from apps.jobs.models import Progress
+from apps.jobs.selectors import find
 from tests.acts import enqueue, finish, take_one
 from tests.events.conftest import atell, tell
 from tests.factories import ProjectFactory
@@ -150,12 +153,36 @@ async def test_a_jobs_life_is_seen_as_it_happens(listening, queue, session):
     assert frames[2]["finished_at"] == frames[2]["at"]
 
 
+async def test_the_end_of_an_attempt_says_how_far_it_came(listening, queue, session):
+    def live_one():
+        from apps.audit.relay import relay
+
+        enqueue(queue)
+        taken = take_one(session, queue)
+        last_word(session_id=session.pk, told=[(taken.fence, Told(job_id=taken.job_id, done=9, total=9, stage="sent"))])
+        finish(session, taken)
+        relay()
+
+    await sync_to_async(live_one)()
+    frames = [frame for frame in await listening.frames(3) if frame["kind"] != "job.progress"]
+    assert [frame["done"] for frame in frames] == [None, None, 9]
+    assert (frames[2]["stage"], frames[2]["total"], frames[2]["result_url"]) == ("sent", 9, None)
+
+
 async def test_progress_comes_beside_the_log_without_a_number(listening, queue, session):
     def report_progress(done):
         taken = take_one(session, queue) if done == 1 else None
         job_id = taken.job_id if taken else Progress.objects.get().job_id
         Progress.objects.update_or_create(
-            job_id=job_id, defaults={"done": done, "total": 9, "stage": "resize", "at": timezone.now()}
+            job_id=job_id,
+            defaults={
+                "done": done,
+                "total": 9,
+                "stage": "resize",
+                "at": timezone.now(),
+                "attempt": 1,
+                "fence": find(job_id).fence,
+            },
         )
         return str(job_id)
 

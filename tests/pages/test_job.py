@@ -39,7 +39,9 @@ def test_a_waiting_job_says_why_gate_by_gate(viewer, queue):
 def test_a_running_job_says_where_and_how_far(viewer, queue, session):
     job_id = acts.enqueue(queue)
     taken = acts.take_one(session, queue)
-    Progress.objects.create(job_id=job_id, stage="rendering", done=318, total=412, at=timezone.now())
+    Progress.objects.create(
+        job_id=job_id, fence=find(job_id).fence, attempt=1, stage="rendering", done=318, total=412, at=timezone.now()
+    )
     JobLog.objects.create(
         job_id=job_id, fence=taken.fence, line=1, at=timezone.now(), attempt=1, level="info", message="half of it"
     )

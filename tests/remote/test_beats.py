@@ -40,6 +40,16 @@ def test_lines_come_with_a_report_too_and_not_twice(remote, queue):
     assert JobLog.objects.count() == 1
 
 
+def test_what_it_said_last_comes_with_a_report(remote, queue):
+    acts.enqueue(queue)
+    job = remote.one()
+    remote.beat(progress=[{**pair(job), "done": 3}])
+    said = {"results": [{**pair(job), "outcome": "success"}], "progress": [{**pair(job), "done": 4, "stage": "done"}]}
+    for _ in range(2):
+        assert remote.said("report", **said) == {"fenced": []}
+    assert (Progress.objects.get().done, Progress.objects.get().stage) == (4, "done")
+
+
 def test_nobody_writes_of_jobs_that_are_not_its_own(remote, queue):
     theirs = QueueFactory.create()
     acts.enqueue(theirs)

@@ -71,6 +71,8 @@ def test_logs_progress_and_files_are_kept(hands, queue, tmp_path):
         (2, "warning", "second"),
     ]
     assert (tmp_path / "results" / str(job.id) / "note.txt").read_bytes() == b"kept"
+    said = Progress.objects.get(job_id=job.id)  # though no heartbeat came between it and the end
+    assert (said.done, said.total, said.stage) == (3, 4, "three")
 
 
 def test_progress_is_seen_while_it_runs(own_database, tmp_path, queue):

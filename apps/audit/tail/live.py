@@ -8,7 +8,7 @@ kept per reader but its number, so a slow one costs no memory.
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import islice
 from typing import Any
@@ -29,6 +29,8 @@ PAGE = 500
 POLL_SECONDS = 1.0  # looks at the heads that no notification asked for
 
 log = structlog.get_logger(__name__)
+
+type Complete = Callable[[psycopg.AsyncConnection[Any], list[Frame]], Awaitable[list[Frame]]]
 
 
 class _Line:
@@ -92,7 +94,8 @@ class Follower:
 class _Tail:
     """The follower of one process (of one event loop): it runs while it has readers."""
 
-    def __init__(self) -> None:
+    def __init__(self, complete: Complete) -> None:
+        self.complete = complete
         self.lines: dict[UUID, _Line] = {}
         self.hints: set[UUID] = set()
         self.woken = asyncio.Event()
@@ -116,7 +119,9 @@ class _Tail:
                 await self._stop()
 
     async def read(self, project_id: UUID, after: int) -> list[Frame]:
-        return await read_events_on(await self._connection(), project_id=project_id, after=after, limit=PAGE)
+        connection = await self._connection()
+        frames = await read_events_on(connection, project_id=project_id, after=after, limit=PAGE)
+        return await self.complete(connection, frames)
 
     def _start(self) -> None:
         if not self.tasks:
@@ -196,8 +201,8 @@ _tails: WeakKeyDictionary[asyncio.AbstractEventLoop, _Tail] = WeakKeyDictionary(
 
 
 @asynccontextmanager
-async def follow(project_id: UUID, *, after: int | None = None) -> AsyncIterator[Follower]:
-    """Follow a project's log from a number on; from now on, if none is given."""
-    tail = _tails.setdefault(asyncio.get_running_loop(), _Tail())
+async def follow(project_id: UUID, *, complete: Complete, after: int | None = None) -> AsyncIterator[Follower]:
+    """Follow a project's log from a number on; from now on, if none is given. `complete` adds to each fact, once per process."""
+    tail = _tails.setdefault(asyncio.get_running_loop(), _Tail(complete))
     async with tail.follow(project_id, after) as follower:
         yield follower

@@ -15,7 +15,10 @@ type Connection = psycopg.AsyncConnection[Any]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One numbered fact. `prev_seq` is the number that a reader of the same kind of facts saw before it."""
+    """One numbered fact. `prev_seq` is the number that a reader of the same kind of facts saw before it.
+
+    The last four are no part of the log: whoever tells a fact may know them besides.
+    """
 
     seq: int
     prev_seq: int
@@ -27,6 +30,10 @@ class Frame:
     error: str | None
     at: datetime
     data: dict[str, Any] | None
+    stage: str | None = None
+    done: int | None = None
+    total: int | None = None
+    saved: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ known AS MATERIALIZED (
 ),
 
 held AS MATERIALIZED (
-    SELECT job.id, job.fence, job.cancel_requested_at
+    SELECT job.id, job.fence, job.attempt, job.cancel_requested_at
     FROM jobs_job_live AS job
     WHERE job.session_id = %(session_id)s::uuid AND job.state = 'running'
       -- what runs by a reservation that has moved on is not its own any more
@@ -39,8 +39,8 @@ held AS MATERIALIZED (
 ),
 
 said AS (
-    INSERT INTO jobs_progress (job_id, stage, done, total, note, at)
-    SELECT told.job_id, told.stage, told.done, told.total, told.note, clock_timestamp()
+    INSERT INTO jobs_progress (job_id, fence, attempt, stage, done, total, note, at)
+    SELECT told.job_id, held.fence, held.attempt, told.stage, told.done, told.total, told.note, clock_timestamp()
     FROM unnest(
         %(told_ids)s::uuid [], %(stages)s::text [], %(dones)s::bigint [], %(totals)s::bigint [], %(notes)s::text []
     ) AS told (job_id, stage, done, total, note)
@@ -49,7 +49,9 @@ said AS (
     WHERE EXISTS (SELECT FROM beat)
     ORDER BY told.job_id
     ON CONFLICT (job_id) DO UPDATE
-    SET stage = excluded.stage, done = excluded.done, total = excluded.total, note = excluded.note, at = excluded.at
+    SET
+        fence = excluded.fence, attempt = excluded.attempt, stage = excluded.stage, done = excluded.done,
+        total = excluded.total, note = excluded.note, at = excluded.at
 )
 
 SELECT

@@ -198,7 +198,7 @@ LEFT JOIN workers_session AS session ON job.session_id = session.id AND job.stat
 LEFT JOIN workers_worker AS runs ON session.worker_id = runs.id
 LEFT JOIN workers_worker AS required ON coalesce(job.required_worker, workflow.required_worker) = required.id
 LEFT JOIN workers_worker AS assigned ON coalesce(job.assigned_worker, workflow.assigned_worker) = assigned.id
-LEFT JOIN jobs_progress AS progress ON job.id = progress.job_id
+LEFT JOIN jobs_progress AS progress ON job.id = progress.job_id AND job.fence = progress.fence
 LEFT JOIN LATERAL (
     SELECT left(concat_ws(': ', attempt.error_class, attempt.error_message), 500) AS error
     FROM jobs_attempt AS attempt

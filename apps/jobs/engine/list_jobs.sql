@@ -67,7 +67,7 @@ SELECT
     page.labels::text, page.workflow_id, page.batch_id, page.submitted_by, required.uid, assigned.uid
 FROM page
 INNER JOIN queues_queue AS queue ON page.queue_id = queue.id
-LEFT JOIN jobs_progress AS progress ON page.id = progress.job_id
+LEFT JOIN jobs_progress AS progress ON page.id = progress.job_id AND page.fence = progress.fence
 LEFT JOIN workers_worker AS required ON page.required_worker = required.id
 LEFT JOIN workers_worker AS assigned ON page.assigned_worker = assigned.id
 LEFT JOIN LATERAL (

@@ -22,7 +22,7 @@ SELECT
 FROM page
 INNER JOIN queues_queue AS queue ON page.queue_id = queue.id
 LEFT JOIN jobs_step AS step ON step.workflow_id = %(workflow_id)s::uuid AND page.id = step.job_id
-LEFT JOIN jobs_progress AS progress ON page.id = progress.job_id
+LEFT JOIN jobs_progress AS progress ON page.id = progress.job_id AND page.fence = progress.fence
 LEFT JOIN LATERAL (
     SELECT left(concat_ws(': ', attempt.error_class, attempt.error_message), 500) AS error
     FROM jobs_attempt AS attempt

@@ -229,6 +229,8 @@ class Migration(migrations.Migration):
             name="Progress",
             fields=[
                 ("job_id", models.UUIDField(primary_key=True, serialize=False)),
+                ("fence", models.BigIntegerField()),
+                ("attempt", models.PositiveSmallIntegerField()),
                 ("stage", models.CharField(blank=True, max_length=128)),
                 ("done", models.BigIntegerField(default=0)),
                 ("total", models.BigIntegerField(null=True)),

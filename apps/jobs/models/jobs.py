@@ -140,9 +140,11 @@ class JobLog(models.Model):
 
 
 class Progress(models.Model):
-    """How far a running job says it is; not on the job row, which it would rewrite at each heartbeat."""
+    """How far an attempt said it is; not on the job row, which it would rewrite at each heartbeat."""
 
     job_id = models.UUIDField(primary_key=True)
+    fence = models.BigIntegerField()
+    attempt = models.PositiveSmallIntegerField()
     stage = models.CharField(max_length=128, blank=True)
     done = models.BigIntegerField(default=0)
     total = models.BigIntegerField(null=True)

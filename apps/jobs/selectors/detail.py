@@ -50,8 +50,8 @@ class Ran:
 
 
 def progress(job: Job) -> Progress | None:
-    """What it last said of itself."""
-    return Progress.objects.filter(pk=job.pk).first()
+    """What its last attempt said of itself."""
+    return Progress.objects.filter(pk=job.pk, fence=job.fence).first()
 
 
 def holder(job: Job) -> Session | None:

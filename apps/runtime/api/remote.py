@@ -171,6 +171,7 @@ class Reports(InSession):
             ended=ends.ended(found.pk, ask["results"], held),
             places={job.pk: (job.queue_id, job.concurrency_key) for job in held},
             lines=lines_of(ask.get("logs", ())),
+            told=[(one["fence"], _told(one)) for one in ask.get("progress", ())],
         )
         return Response({"fenced": _pairs((one.job_id, one.fence) for one in fenced)})
 

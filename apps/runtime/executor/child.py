@@ -187,7 +187,7 @@ class Child:
         elif isinstance(word, Said):
             run.say(word.message, word.level)
         else:
-            run.told = Progress(run.claim.job_id, word.done, word.total, word.stage, word.note)
+            run.tell(Progress(run.claim.job_id, word.done, word.total, word.stage, word.note))
 
     # --- the end ---
 

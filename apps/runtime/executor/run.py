@@ -46,6 +46,7 @@ class Run:
         "follow",
         "followed",
         "handler",
+        "last_told",
         "lines",
         "numbered",
         "pool",
@@ -69,7 +70,8 @@ class Run:
         self.handler = handler
         self.queue = queue  # "org/project/queue"
         self.stop: Stop | None = None
-        self.told: Told | None = None
+        self.told: Told | None = None  # what no heartbeat has passed on
+        self.last_told: Told | None = None
         self.lines: list[Line] = []
         self.follow: list[NewJob] = []  # enqueued with its success
         self.followed = 0  # characters of their payloads
@@ -115,7 +117,7 @@ class Run:
             self.hear("\n", level)
 
     def tell(self, told: Told) -> None:
-        self.told = told
+        self.told = self.last_told = told
 
     def take_lines(self) -> list[Line]:
         lines, self.lines = self.lines, []

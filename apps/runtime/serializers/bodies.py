@@ -153,6 +153,7 @@ class End(Held):
 
 class Report(Body):
     results = _few(End, min_length=1)
+    progress = _few(Told, required=False, help_text="What they said last, after the last heartbeat.")
     logs = _few(Line, required=False)
 
 

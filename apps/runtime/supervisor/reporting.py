@@ -12,6 +12,7 @@ import psycopg
 import structlog
 
 from apps.jobs.engine.admit import admit, batches
+from apps.jobs.engine.last_word import last_word
 from apps.jobs.engine.log import Line, log_on
 from apps.jobs.engine.report import Ended, Reported, report_missing, report_on
 from apps.jobs.engine.wake import SOON, payload, wake_promoter_statement, wake_statement
@@ -80,6 +81,7 @@ class Reporting:
         ended = [one for _, one in batch if one is not None]
         if not ended:
             return
+        await self._keep_last_words([run for run, _ in batch if run.last_told])
         rows = await self._send(ended)
         await self._wake(rows, batch, await self._admit(batch))
         await self._tell_promoter(rows, batch)
@@ -100,6 +102,18 @@ class Reporting:
             await self.wire.send_until_answered(lambda connection: log_on(connection, lines), until=self.last)
         except psycopg.Error as error:
             log.error("lines of handlers not kept", lines=len(lines), error=str(error).strip())
+
+    async def _keep_last_words(self, runs: list[Run]) -> None:
+        """A heartbeat that passes progress on may come too late for what was said at the end."""
+        told = [(run.claim.fence, run.last_told) for run in runs if run.last_told]
+        session_id = self.state.session_id
+        if not told or session_id is None:
+            return
+        call = partial(last_word.on, session_id=session_id, told=told)
+        try:
+            await self.wire.send_until_answered(call, until=self.last)
+        except psycopg.Error as error:
+            log.error("last progress of handlers not kept", jobs=len(told), error=str(error).strip())
 
     async def _send(self, ended: list[Ended]) -> list[Reported]:
         """Send a batch; one that the database refuses is halved until the end at fault stands alone."""

@@ -6,6 +6,8 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.jobs.engine.admit import Key, admit, batches
+from apps.jobs.engine.heartbeat import Told
+from apps.jobs.engine.last_word import last_word
 from apps.jobs.engine.log import Line, log_held
 from apps.jobs.engine.report import Ended, Missing, Reported, report, report_missing
 from apps.jobs.engine.wake import wake_promoter, wake_queue
@@ -24,7 +26,14 @@ def end(ended: Sequence[Ended], places: Places) -> list[Reported]:
     return rows
 
 
-def settle(*, session: Session, ended: Sequence[Ended], places: Places, lines: Sequence[Line] = ()) -> list[Missing]:
+def settle(
+    *,
+    session: Session,
+    ended: Sequence[Ended],
+    places: Places,
+    lines: Sequence[Line] = (),
+    told: Sequence[tuple[int, Told]] = (),
+) -> list[Missing]:
     """End attempts of a session, as it says that they did; answers those that were fenced.
 
     An attempt that is named twice ends as it was named first; with another outcome the second is fenced, as it would be
@@ -33,6 +42,8 @@ def settle(*, session: Session, ended: Sequence[Ended], places: Places, lines: S
     with transaction.atomic():
         if lines:
             log_held(session_id=session.pk, lines=lines)
+        if told:
+            last_word(session_id=session.pk, told=told)
         rows = end(ended, places)
     known = {(row.job_id, row.fence) for row in rows}
     first = {(one.job_id, one.fence): one.outcome for one in reversed(ended)}
@@ -41,8 +52,8 @@ def settle(*, session: Session, ended: Sequence[Ended], places: Places, lines: S
     ]
     if not missing:
         return []
-    told = report_missing(ended=missing, session_id=session.pk)
-    return [one for one in told if not one.applied]
+    answered = report_missing(ended=missing, session_id=session.pk)
+    return [one for one in answered if not one.applied]
 
 
 def _wake(rows: Sequence[Reported], ended: Sequence[Ended], places: Places) -> None:

@@ -17,9 +17,9 @@ GRACE = timedelta(seconds=settings.CRON_GRACE_SECONDS)
 def test_a_year_behind_is_made_up_for_at_once_and_never_played_back(queue, policy):
     minutely = make_schedule(queue, MINUTELY, catchup_policy=policy, overlap_policy=Overlap.QUEUE, catchup_max=3)
     come_due(minutely, ago=YEAR)
-    began = time.monotonic()
+    began = time.thread_time()
     fire()
-    assert time.monotonic() - began < 10  # half a million minutes take far longer
+    assert time.thread_time() - began < 1  # of the processor
     assert len(jobs(minutely)) == (3 if policy == CatchUp.FIRE_ALL else 1)
     assert now() < again(minutely).next_run_at <= now() + timedelta(minutes=1)
 

@@ -87,7 +87,7 @@ async def test_a_claim_waits_for_work_and_has_it_at_once(caller, queue, settings
 async def test_work_that_is_there_is_not_waited_for_and_no_work_is_no_longer_than_asked(caller, queue):
     began = time.monotonic()
     assert (await caller.claim(1)).json()["jobs"] == []
-    assert 0.9 < time.monotonic() - began < 20
+    assert 0.9 < time.monotonic() - began < 5
     await asubmit(queue)
     assert len((await caller.claim()).json()["jobs"]) == 1
 

@@ -204,11 +204,8 @@ class Worker:
 
     def _report(self, batch: list[tuple[Job, dict[str, Any]]]) -> None:
         """Say it until it is answered, in the session that claimed it: what was applied already is not fenced."""
-        told, lines = (
-            [job.told for job, _ in batch if job.told],
-            [line for job, _ in batch for line in job.lines[:1000]],
-        )
-        body = {"results": [{**job.pair, **end} for job, end in batch], "progress": told, "logs": lines[:1000]}
+        said, lines = [job.told for job, _ in batch if job.told], [line for job, _ in batch for line in job.lines]
+        body = {"results": [{**job.pair, **end} for job, end in batch], "progress": said, "logs": lines[:1000]}
         try:
             fenced = self._ask("report", body, session=batch[0][0].session)["fenced"]
         except Refused as error:

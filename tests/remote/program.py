@@ -49,6 +49,13 @@ def sleep(job: Job) -> None:
     time.sleep(job.payload["ms"] / 1000)
 
 
+@worker.handler("count")
+def count(job: Job) -> None:
+    """Far quicker than its heartbeats."""
+    for done in range(1, 10):
+        job.progress(done, 9)
+
+
 @worker.handler("chain")
 def chain(job: Job) -> None:
     job.enqueue("ping", {"after": job.id})

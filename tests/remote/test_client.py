@@ -62,10 +62,11 @@ def outcomes(job_id):
 def test_it_does_what_handlers_do(program, queue):
     one = program(slots=4)
     ids = [submit(queue) for _ in range(20)]
-    bad, huge, chain = submit(queue, "bad"), submit(queue, "huge"), submit(queue, "chain")
+    bad, huge, chain, count = (submit(queue, kind) for kind in ("bad", "huge", "chain", "count"))
     assert all(job.result == {"attempt": 1} for job in final(*ids))
     assert JobLog.objects.filter(message="pong").count() >= 20
-    final(bad, huge, chain)
+    final(bad, huge, chain, count)
+    assert Progress.objects.get(job_id=count).done == 9  # no heartbeat came between it and the end
     assert [(find(job).state, find(job).reason) for job in (bad, huge)] == [("dead_letter", "permanent_error")] * 2
     assert Attempt.objects.get(job_id=huge).error_class == "ReportRefused"
     until(lambda: Job.objects.filter(payload={"after": str(chain)}, state="completed").exists())

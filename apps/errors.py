@@ -7,6 +7,7 @@ Refusal                          400
 ├── Forbidden                    403
 ├── NotFound                     404
 ├── Conflict                     409
+│   ├── Taken                          carries a pointer to the field
 │   ├── LeaseLost
 │   ├── SessionOver
 │   ├── IllegalMove
@@ -98,9 +99,18 @@ class NotFound(Refusal):
 
 
 class Conflict(Refusal):
-    """The row has moved on."""
+    """Something is in a state that does not allow this."""
 
     code, status = "conflict", 409
+
+
+class Taken(Conflict):
+    """This name, slug or address is taken."""
+
+    @classmethod
+    def by(cls, fault: Fault) -> "Taken":
+        """Refuse one field whose value another row has; the sentence alone is the detail."""
+        return cls(fault.detail, errors=[fault])
 
 
 class LeaseLost(Conflict):

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.core.serializers.json import DjangoJSONEncoder
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Query, Text
+from apps.accounts.serializers.fields import Count, Id, Query, Text
 from apps.audit.tail import Frame, Held
 from apps.events.engine.progress import Progress
 from apps.jobs.api.shown import file_url
@@ -17,15 +17,15 @@ VERSION = 1
 
 
 class EventsQuery(Query):
-    after = serializers.IntegerField(
+    after = Count(
         min_value=0,
         max_value=2**63 - 1,
         required=False,
         help_text="The last number you have; unless said, the oldest held.",
     )
-    limit = serializers.IntegerField(min_value=1, max_value=200, required=False, help_text="50 unless said.")
+    limit = Count(min_value=1, max_value=200, required=False, help_text="50 unless said.")
     kind = Text(max_length=128, required=False, help_text="Such as job.completed.")
-    queue = serializers.UUIDField(required=False)
+    queue = Id(required=False)
     timeline = Text(max_length=8, required=False, help_text="That of the page before: whose history `after` is of.")
 
 

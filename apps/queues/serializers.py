@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.models import Role
-from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Slug, Text, Whole
+from apps.accounts.serializers.fields import Body, Flag, Items, Moment, Number, Pick, Slug, Text, Whole
 from apps.queues.models import (
     AGING_MAX,
     CAP_MAX,
@@ -110,7 +110,7 @@ class QueueFields(Body):
     )
     retention_days = Whole(min_value=1, max_value=DAYS_MAX, required=False, allow_null=True)
     dead_letter_retention_days = Whole(min_value=1, max_value=DAYS_MAX, required=False, allow_null=True)
-    allowed_types = serializers.ListField(
+    allowed_types = Items(
         child=Text(max_length=128), required=False, allow_null=True, max_length=1000, help_text="null: any."
     )
     hide_payloads_below = Pick(
@@ -183,7 +183,7 @@ class PolicyFields(Body):
     base_delay_ms = Whole(min_value=0, max_value=DELAY_MAX_MS, required=False)
     max_delay_ms = Whole(min_value=0, max_value=DELAY_MAX_MS, required=False)
     jitter = Flag(required=False)
-    intervals = serializers.ListField(
+    intervals = Items(
         child=Whole(min_value=0, max_value=DELAY_MAX_MS),
         required=False,
         allow_null=True,

@@ -116,9 +116,18 @@ def test_a_longer_key_is_refused_not_cut(api, jobs, length):
     assert not Job.objects.exists()
 
 
-@pytest.mark.parametrize("key", ["", "\x7f", "schlüssel"])
-def test_a_key_that_cannot_be_kept_as_it_is_is_refused(api, jobs, key):
-    assert pointers(api.post(jobs, ASK, key=key)) == ["Idempotency-Key"]
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("", "This is empty, or not ASCII: give 1 to 255 printable ASCII characters."),
+        ("\x7f", "Only printable ASCII characters can stand in it."),
+        ("schlüssel", "Only printable ASCII characters can stand in it."),
+        ("k" * 256, "At most 255 characters; this has 256."),
+    ],
+)
+def test_a_key_that_cannot_be_kept_as_it_is_is_refused_for_what_is_wrong_with_it(api, jobs, key, said):
+    [fault] = problem(api.post(jobs, ASK, key=key), 400)["errors"]
+    assert fault == {"pointer": "Idempotency-Key", "detail": said}
 
 
 def test_two_keys_that_differ_in_their_last_letter_are_two(api, jobs):

@@ -1,5 +1,7 @@
 """Whom a job waits for, over HTTP (case H29)."""
 
+from typing import Any
+
 import pytest
 from uuid_utils.compat import uuid7
 
@@ -29,18 +31,36 @@ def test_a_job_waits_for_others_and_answers_as_it_is_now(api, queue):
 def test_itself_and_a_circle_are_named(api, queue):
     first = acts.enqueue(queue)
     second = acts.enqueue(queue, depends_on=[first])
-    for parents, way in (([first], [first, first]), ([second], [first, second, first])):
-        refused = problem(patch(api, first, *parents), 400, "bad_input")
-        [fault] = refused["errors"]
-        assert fault["pointer"] == "#/depends_on"
-        assert " → ".join(map(str, way)) in fault["detail"]
+    [fault] = problem(patch(api, first, second), 400, "bad_input")["errors"]
+    assert fault["pointer"] == "#/depends_on"
+    assert f"{first} → {second} → {first}" in fault["detail"]
+    [fault] = problem(patch(api, first, second, first), 400, "bad_input")["errors"]
+    assert fault == {"pointer": "#/depends_on/1", "detail": "A job cannot wait for itself."}
 
 
 def test_jobs_of_others_do_not_exist(api, queue):
     job_id = acts.enqueue(queue)
     near = QueueFactory.create(project=ProjectFactory.create(organization=queue.project.organization))
     for parent in (acts.enqueue(near), acts.enqueue(QueueFactory.create()), uuid7()):
-        assert pointers(patch(api, job_id, parent)) == ["#/depends_on"]
+        assert pointers(patch(api, job_id, parent)) == ["#/depends_on/0"]
+
+
+def test_what_is_wrong_in_a_list_is_pointed_at_alike_wherever_it_is_given(api, queue):
+    old, held = acts.enqueue(queue), acts.enqueue(queue)
+    job_id = acts.enqueue(queue, depends_on=[held])
+    place, jobs = f"projects/{queue.project_id}/workflows", f"queues/{queue.pk}/jobs"
+    job: dict[str, Any] = {}
+    for bad in (str(uuid7()), "x", 5):
+        given = [str(held), str(old), str(old), bad]
+        job = {"type": "x", "depends_on": given}
+        steps: list[dict[str, Any]] = [{"name": "b", "depends_on": ["a", *given]}, {"name": "a"}]
+        assert pointers(api.post(jobs, job)) == ["#/depends_on/3"]
+        assert pointers(api.patch(f"jobs/{job_id}", {"depends_on": given})) == ["#/depends_on/3"]
+        assert pointers(api.post(f"{jobs}/batch", {"jobs": [{"type": "x"}, job]})) == ["#/jobs/1/depends_on/3"]
+        refused = api.post(place, {"jobs": [{"queue": queue.name, "type": "x", **step} for step in steps]})
+        assert pointers(refused) == ["#/jobs/0/depends_on/4"]
+    item = api.post(f"{jobs}/batch", {"jobs": [{"type": "x"}, job], "on_error": "reject_item"}).json()["rejected"][0]
+    assert [one["pointer"] for one in item["error"]["errors"]] == ["#/jobs/1/depends_on/3"]
 
 
 @pytest.mark.parametrize(

@@ -218,12 +218,12 @@ def test_a_queue_says_otherwise_than_its_project_whom_payloads_are_hidden_from(w
 @pytest.mark.parametrize(
     ("path", "body", "pointer"),
     [
-        ("queues/{own.queue}/jobs", {"type": "x", "depends_on": ["{other.queued}"]}, "#/depends_on"),
+        ("queues/{own.queue}/jobs", {"type": "x", "depends_on": ["{other.queued}"]}, "#/depends_on/0"),
         ("queues/{own.queue}/jobs", {"type": "x", "retry_policy": "{other.policy}"}, "#/retry_policy"),
         (
             "queues/{own.queue}/jobs/batch",
             {"jobs": [{"type": "x", "depends_on": ["{other.dead}"]}]},
-            "#/jobs/0/depends_on",
+            "#/jobs/0/depends_on/0",
         ),
         ("projects/{own.project}/queues", {"name": "x", "retry_policy": "{other.policy}"}, "#/retry_policy"),
     ],

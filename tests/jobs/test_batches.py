@@ -235,7 +235,7 @@ def test_jobs_at_fault_are_left_out_and_the_others_made(queue):
     assert list(done.jobs) == [0, 2, 6]
     assert {place: [fault.pointer for fault in error.errors] for place, error in done.rejected.items()} == {
         1: ["#/jobs/1/priority"],
-        3: ["#/jobs/3/depends_on"],
+        3: ["#/jobs/3/depends_on/0"],
         4: ["#/jobs/4/nonsense"],
         5: ["#/jobs/5/workflow"],
     }

@@ -53,7 +53,7 @@ def test_none_and_too_many_are_refused_with_the_limit(queue, count):
         ({"type": "ping", "priority": "x"}, "#/jobs/501/priority"),
         ({"payload": {}}, "#/jobs/501/type"),
         ({"type": "ping", "retry_policy": "none"}, "#/jobs/501/retry_policy"),
-        ({"type": "ping", "depends_on": [str(uuid7())]}, "#/jobs/501/depends_on"),
+        ({"type": "ping", "depends_on": [str(uuid7())]}, "#/jobs/501/depends_on/0"),
     ],
 )
 def test_one_bad_item_is_named_and_none_is_made(queue, item, pointer):

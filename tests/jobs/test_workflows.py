@@ -130,7 +130,7 @@ def test_a_job_id_that_is_unknown_or_foreign_is_pointed_at_as_given(queue):
     for other in (uuid4(), foreign):
         with pytest.raises(BadInput) as error:
             begin(queue, {"last": ["first", other], "first": []})
-        assert [fault.pointer for fault in error.value.errors] == ["#/jobs/0/depends_on"]
+        assert [fault.pointer for fault in error.value.errors] == ["#/jobs/0/depends_on/1"]
         assert Workflow.objects.count() == 0
 
 

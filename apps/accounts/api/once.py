@@ -57,6 +57,12 @@ def once(
 
 def _key(request: Request) -> str | None:
     key = request.headers.get(HEADER)
-    if key is not None and not (1 <= len(key) <= KEY_MAX and key.isascii() and key.isprintable()):
-        raise BadInput.at(HEADER, f"Between 1 and {KEY_MAX} printable ASCII characters; this has {len(key)}.")
+    if key is None:
+        return None
+    if not key:  # some servers hand on nothing at all of what is not ASCII
+        raise BadInput.at(HEADER, f"This is empty, or not ASCII: give 1 to {KEY_MAX} printable ASCII characters.")
+    if not (key.isascii() and key.isprintable()):
+        raise BadInput.at(HEADER, "Only printable ASCII characters can stand in it.")
+    if len(key) > KEY_MAX:
+        raise BadInput.at(HEADER, f"At most {KEY_MAX} characters; this has {len(key)}.")
     return key

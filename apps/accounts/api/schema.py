@@ -219,6 +219,9 @@ def _refused(code: int) -> dict[str, Any]:
         "code": kind,
         "request_id": "01a22856-3bac-754a-b89f-8e8e9e32e5c7",
     }
+    if code == 409:
+        example["title"] = "This name, slug or address is taken."
+        example["errors"] = [{"pointer": "#/name", "detail": detail}]
     if code == 400:
         example["errors"] = [{"pointer": "#/priority", "detail": "This must be a whole number."}]
     content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {"Refusal": {"value": example}}}

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from apps.accounts.selectors.callers import SCOPES
 from apps.accounts.serializers.accounts import NAME_MAX
-from apps.accounts.serializers.fields import Body, Moment, Pick, Text
+from apps.accounts.serializers.fields import Body, Id, Items, Moment, Pick, Text
 
 
 class Rotate(Body):
@@ -15,8 +15,8 @@ class Rotate(Body):
 
 class NewToken(Body):
     name = Text(max_length=NAME_MAX, help_text="What it is for.")
-    scopes = serializers.ListField(child=Pick(SCOPES), min_length=1, max_length=len(SCOPES))
-    project = serializers.UUIDField(required=False, allow_null=True, help_text="The only one it may reach; null: all.")
+    scopes = Items(child=Pick(SCOPES), min_length=1, max_length=len(SCOPES))
+    project = Id(required=False, allow_null=True, help_text="The only one it may reach; null: all.")
     expires_at = Moment(required=False, allow_null=True, help_text="null: never.")
 
 

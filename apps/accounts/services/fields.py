@@ -8,9 +8,9 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, models, transaction
 
-from apps.errors import BadInput, Conflict, Fault, NotFound
+from apps.errors import BadInput, Fault, NotFound, Taken
 
-TAKEN = "This name is taken."
+TAKEN = Fault("#/name", "This name is taken.")
 
 
 def hold[M: models.Model](rows: models.QuerySet[M], key: object) -> M:
@@ -21,8 +21,8 @@ def hold[M: models.Model](rows: models.QuerySet[M], key: object) -> M:
     return row
 
 
-def make[M: models.Model](row: M, *, taken: str = TAKEN) -> M:
-    """Check and insert a row; Conflict says `taken` where another one has what must be unique."""
+def make[M: models.Model](row: M, *, taken: Fault = TAKEN) -> M:
+    """Check and insert a row; Taken says `taken` where another one has what must be unique."""
     _check(row)
     _keep(row, taken)
     return row
@@ -67,7 +67,7 @@ def _faults(error: ValidationError) -> list[Fault]:
     ]
 
 
-def _keep(row: models.Model, taken: str) -> None:
+def _keep(row: models.Model, taken: Fault) -> None:
     """Save, and let the database be the judge of uniqueness: nobody can slip in between."""
     try:
         with transaction.atomic():
@@ -75,4 +75,4 @@ def _keep(row: models.Model, taken: str) -> None:
     except IntegrityError as error:
         if "unique" not in str(error):
             raise
-        raise Conflict(taken) from error
+        raise Taken.by(taken) from error

@@ -11,13 +11,13 @@ from apps.accounts.models import Membership, Organization, Project, Role, User
 from apps.accounts.services.fields import change, hold, make, told
 from apps.accounts.services.tokens import revoke_of
 from apps.audit.record import Actor, record
-from apps.errors import BadInput, Conflict, Forbidden, NotFound
+from apps.errors import BadInput, Conflict, Fault, Forbidden, NotFound
 
 
 @transaction.atomic
 def create_organization(*, owner: User, actor: Actor, name: str, slug: str = "") -> Organization:
     """Make an organization with its first owner; without a slug, one is made from the name."""
-    organization = make(Organization(name=name, slug=slug or _slug(name)))
+    organization = make(Organization(name=name, slug=slug or _slug(name)), taken=_taken(slug))
     Membership.objects.create(user=owner, organization=organization, role=Role.OWNER)
     _record(organization, actor, "organization.create", organization, after=told(organization))
     return organization
@@ -36,7 +36,8 @@ def update_organization(*, organization: Organization, actor: Actor, **fields: A
 @transaction.atomic
 def create_project(*, organization: Organization, actor: Actor, name: str, slug: str = "", **fields: Any) -> Project:
     """Make a project; `fields` are those of the model."""
-    project = make(Project(organization=organization, name=name, slug=slug or _slug(name), **fields))
+    row = Project(organization=organization, name=name, slug=slug or _slug(name), **fields)
+    project = make(row, taken=_taken(slug))
     _record(organization, actor, "project.create", project, after=told(project))
     return project
 
@@ -58,7 +59,8 @@ def add_member(*, organization: Organization, actor: Actor, by: Role, email: str
     user = User.objects.filter(email=email.strip().lower()).first()
     if user is None:
         raise BadInput.at("#/email", "Nobody with this address has an account.")
-    member = make(Membership(user=user, organization=organization, role=role), taken="This person is a member already.")
+    row = Membership(user=user, organization=organization, role=role)
+    member = make(row, taken=Fault("#/email", "This person is a member already."))
     _record(organization, actor, "member.add", member, after=told(member))
     return member
 
@@ -115,6 +117,13 @@ def _refuse_last_owner(member: Membership) -> None:
     owners = Membership.objects.filter(organization_id=member.organization_id, role=Role.OWNER)
     if member.role == Role.OWNER and not owners.exclude(pk=member.pk).exists():
         raise Conflict("The last owner cannot go.")
+
+
+def _taken(slug: str) -> Fault:
+    """Points at what was given: a slug made from the name stands in no body."""
+    if slug:
+        return Fault("#/slug", "This slug is taken.")
+    return Fault("#/name", "The slug made from this name is taken: give another name, or a slug.")
 
 
 def _slug(name: str) -> str:

@@ -17,10 +17,10 @@ from apps.errors import BadInput, Fault
 
 @transaction.atomic
 def register(*, email: str, password: str, name: str = "", address: str | None = None, request_id: str = "") -> User:
-    """Make an account; Conflict if the address has one. Whether it must be confirmed is the caller's affair."""
+    """Make an account; Taken if the address has one. Whether it must be confirmed is the caller's affair."""
     user = User(email=email.strip().lower(), name=name)
     _set(user, password, pointer="#/password")
-    make(user, taken="This address has an account already.")
+    make(user, taken=Fault("#/email", "This address has an account already."))
     EmailAddress.objects.create(user=user, email=user.email, primary=True, verified=False)
     actor = Actor(name=user.email, user_id=user.pk, address=address, request_id=request_id)
     record(actor=actor, organization_id=None, action="user.register", target_type="user", target_id=user.pk)

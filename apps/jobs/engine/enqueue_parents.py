@@ -118,12 +118,13 @@ def day_of(job_id: UUID) -> date:
 
 def _refuse_unknown(jobs: "Sequence[NewJob]", known: Set[UUID], pointer: str) -> None:
     missing = (
-        (place, next((one for one in job.depends_on if one not in known), None)) for place, job in enumerate(jobs)
+        (place, next((at for at, one in enumerate(job.depends_on) if one not in known), None))
+        for place, job in enumerate(jobs)
     )
     faults = [
-        Fault(f"{pointer.format(place)}/depends_on", f"There is no job {parent}.")
-        for place, parent in missing
-        if parent
+        Fault(f"{pointer.format(place)}/depends_on/{at}", f"There is no job {jobs[place].depends_on[at]}.")
+        for place, at in missing
+        if at is not None
     ]
     if faults:
         raise BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)

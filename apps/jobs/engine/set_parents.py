@@ -48,7 +48,8 @@ _set = Statement.beside(__file__, Reparented)
 def set_parents(*, job_id: UUID, parents: Sequence[UUID]) -> Reparented | None:
     """Let a job wait for these and no others; None if it has been started, or has ended.
 
-    Raises BadInput at #/depends_on for parents that do not exist in its project, and for a circle, naming it.
+    Raises BadInput at #/depends_on/<n> for a parent that does not exist in its project and for itself, at #/depends_on for
+    a circle, naming it.
     A parent that has ended counts by its outcome, as for a job that is submitted.
     """
     turns: list[UUID] = _turn(job_id=job_id)
@@ -64,11 +65,21 @@ def set_parents(*, job_id: UUID, parents: Sequence[UUID]) -> Reparented | None:
         depends_on=sorted(set(parents).difference(job.parents)),
         on_parent_failure=job.on_parent_failure,
     )
-    return _changed(child, job.parents, gone=set(job.parents).difference(parents))
+    ties = _looked_up(child, parents)
+    return _changed(child, ties, job.parents, gone=set(job.parents).difference(parents))
 
 
-def _changed(child: NewJob, before: list[UUID], *, gone: Iterable[UUID]) -> Reparented:
-    ties = family.look_up([child], pointer="#")
+def _looked_up(child: NewJob, parents: Sequence[UUID]) -> family.Ties:
+    """Only those that are new are looked up; a fault points at where one was given."""
+    try:
+        return family.look_up([child], pointer="#")
+    except BadInput as error:
+        [fault] = error.errors
+        unknown = child.depends_on[int(fault.pointer.rpartition("/")[2])]
+        raise BadInput.at(f"#/depends_on/{parents.index(unknown)}", fault.detail) from None
+
+
+def _changed(child: NewJob, ties: family.Ties, before: list[UUID], *, gone: Iterable[UUID]) -> Reparented:
     fresh = list(child.depends_on)
     _edges(job_id=child.id, gone=list(gone), parents=fresh, settled=[ties.settled(child, parent) for parent in fresh])
     [now] = _set(job_id=child.id)
@@ -79,11 +90,11 @@ def _changed(child: NewJob, before: list[UUID], *, gone: Iterable[UUID]) -> Repa
 
 
 def _refuse_circles(job_id: UUID, parents: Sequence[UUID]) -> None:
-    below: dict[UUID, UUID] = {}
-    if job_id not in parents:
-        below = dict(_family(job_id=job_id, parents=list(parents)))
-        if not below:
-            return
+    if job_id in parents:
+        raise BadInput.at(f"#/depends_on/{parents.index(job_id)}", "A job cannot wait for itself.")
+    below = dict(_family(job_id=job_id, parents=list(parents)))
+    if not below:
+        return
     names = [str(one) for one in _way(job_id, parents, below)]
     if len(names) > NAMED:
         names = [*names[: NAMED - 2], f"{len(names) - NAMED + 1} more", names[-1]]

@@ -2,9 +2,22 @@
 
 from typing import Any
 
-from rest_framework import serializers
-
-from apps.accounts.serializers.fields import Body, Flag, Moment, Number, Pick, Query, Switch, Text, Whole
+from apps.accounts.serializers.fields import (
+    Body,
+    Count,
+    Entries,
+    Flag,
+    Id,
+    Items,
+    Json,
+    Moment,
+    Number,
+    Pick,
+    Query,
+    Switch,
+    Text,
+    Whole,
+)
 from apps.errors import BadInput
 from apps.jobs.states import OnParentFailure, Placement
 
@@ -17,7 +30,7 @@ class JobFields(Body):
     """One job to submit. A test compares these names with what services.check knows."""
 
     type = Text(max_length=NAME_MAX)
-    payload = serializers.JSONField(required=False, help_text="Any JSON, at most PAYLOAD_MAX_BYTES.")
+    payload = Json(required=False, help_text="Any JSON, at most PAYLOAD_MAX_BYTES.")
     priority = Whole(min_value=-1000, max_value=1000, required=False, help_text="Higher runs first.")
     run_at = Moment(required=False)
     delay_seconds = Number(min_value=0, required=False, help_text="Instead of run_at.")
@@ -26,14 +39,14 @@ class JobFields(Body):
     max_attempts = Whole(min_value=1, max_value=1000, required=False)
     max_losses = Whole(min_value=1, max_value=1000, required=False)
     max_snoozes = Whole(min_value=0, max_value=1000, required=False, help_text="How often it may put itself off.")
-    depends_on = serializers.ListField(child=serializers.UUIDField(), required=False, help_text="Jobs of the project.")
+    depends_on = Items(child=Id(), required=False, help_text="Jobs of the project.")
     on_parent_failure = Pick(OnParentFailure.choices, required=False)
     unique_key = Text(max_length=KEY_MAX, required=False, help_text="A live job of the queue that has it is answered.")
     concurrency_key = Text(
         max_length=KEY_MAX, required=False, help_text="Of the jobs that share it, max_per_key of the queue run at once."
     )
     requires_approval = Flag(required=False, help_text="Somebody must approve it before it runs.")
-    workflow = serializers.UUIDField(required=False, help_text="A workflow of the project that it joins.")
+    workflow = Id(required=False, help_text="A workflow of the project that it joins.")
     required_worker = Text(max_length=NAME_MAX, required=False, help_text="The uid of the only worker that may run it.")
     placement = Pick(
         Placement.choices,
@@ -41,14 +54,14 @@ class JobFields(Body):
         help_text="job: it stays with the worker that runs it first; dispatch: it goes where its workflow goes. "
         "Default: any.",
     )
-    labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
+    labels = Entries(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
 
 
 class AfterFields(Body):
     """The job that follows a batch."""
 
     type = Text(max_length=NAME_MAX)
-    payload = serializers.DictField(required=False, help_text="An object without `batch`, which is added to it.")
+    payload = Entries(required=False, help_text="An object without `batch`, which is added to it.")
     priority = Whole(min_value=-1000, max_value=1000, required=False)
     delay_seconds = Number(min_value=0, required=False)
     timeout_ms = Whole(min_value=1, required=False)
@@ -58,7 +71,7 @@ class AfterFields(Body):
     max_snoozes = Whole(min_value=0, max_value=1000, required=False)
     concurrency_key = Text(max_length=KEY_MAX, required=False)
     requires_approval = Flag(required=False, help_text="Somebody must approve it before it runs.")
-    labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
+    labels = Entries(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
 
 
 class Batch(Body):
@@ -73,20 +86,18 @@ class Cancel(Body):
 
 class Replay(Body):
     revive_descendants = Flag(required=False, help_text="Run what was cancelled because this job died.")
-    payload = serializers.JSONField(
-        required=False, allow_null=True, help_text="Instead of the one it has, which stays readable."
-    )
+    payload = Json(required=False, allow_null=True, help_text="Instead of the one it has, which stays readable.")
 
 
 class ChangeJob(Body):
-    depends_on = serializers.ListField(
-        child=serializers.UUIDField(),
+    depends_on = Items(
+        child=Id(),
         help_text="All jobs of the project that it is to wait for; none: it waits for nobody.",
     )
 
 
 class Duplicate(Body):
-    payload = serializers.JSONField(required=False, allow_null=True, help_text="Instead of the original's.")
+    payload = Json(required=False, allow_null=True, help_text="Instead of the original's.")
     priority = Whole(min_value=-1000, max_value=1000, required=False)
     run_at = Moment(required=False, help_text="Due now unless said.")
 
@@ -129,7 +140,7 @@ class Reassign(Body):
 
 
 class NewReservation(Body):
-    workflow = serializers.UUIDField()
+    workflow = Id()
     worker = Text(max_length=NAME_MAX, required=False, help_text="Its uid. Default: the live one that has least to do.")
 
 
@@ -144,8 +155,8 @@ class Delete(Query):
 class WhereQuery(Query):
     """Where to look: one of the two."""
 
-    project = serializers.UUIDField(required=False)
-    queue = serializers.UUIDField(required=False)
+    project = Id(required=False)
+    queue = Id(required=False)
 
 
 class JobsQuery(WhereQuery):
@@ -154,15 +165,15 @@ class JobsQuery(WhereQuery):
     label = Text(  # type: ignore[assignment]
         max_length=400, required=False, help_text="name:text"
     )
-    workflow = serializers.UUIDField(required=False)
-    batch = serializers.UUIDField(required=False)
+    workflow = Id(required=False)
+    batch = Id(required=False)
     created_after = Moment(required=False)
     created_before = Moment(required=False)
 
 
 class LogsQuery(Query):
     after = Text(max_length=40, required=False, help_text="`next` of the page before: a fence and a line.")
-    limit = serializers.IntegerField(min_value=1, max_value=LINES_MAX, required=False)
+    limit = Count(min_value=1, max_value=LINES_MAX, required=False)
 
 
 class DeadQuery(WhereQuery):

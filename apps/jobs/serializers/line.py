@@ -4,16 +4,14 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Query
+from apps.accounts.serializers.fields import Count, Query
 from apps.jobs.serializers.answers import WORKER_STATES, JobAnswer
 
 LIMIT_MAX = 200
 
 
 class LineQuery(Query):
-    limit = serializers.IntegerField(
-        min_value=1, max_value=LIMIT_MAX, required=False, help_text="Items of a section: 50 unless said."
-    )
+    limit = Count(min_value=1, max_value=LIMIT_MAX, required=False, help_text="Items of a section: 50 unless said.")
 
 
 class LineItemAnswer(JobAnswer):

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Body, Pick, Query, Text, Whole
+from apps.accounts.serializers.fields import Body, Count, Json, Pick, Query, Text, Whole
 from apps.jobs.models.schedules import CATCHUP_MAX, SECONDS_MAX
 from apps.jobs.states import CatchUp, Overlap, TickOutcome
 
@@ -16,7 +16,7 @@ class ScheduleFields(Body):
     """What may be said of a schedule, when it is made and later."""
 
     timezone = Text(max_length=64, required=False, help_text="An IANA name; UTC unless said.")
-    payload = serializers.JSONField(required=False, help_text="Of each job; any JSON, at most PAYLOAD_MAX_BYTES.")
+    payload = Json(required=False, help_text="Of each job; any JSON, at most PAYLOAD_MAX_BYTES.")
     priority = Whole(
         min_value=-1000, max_value=1000, required=False, allow_null=True, help_text="null: the queue's default."
     )
@@ -54,7 +54,7 @@ class ChangeSchedule(ScheduleFields):
 
 
 class PreviewQuery(Query):
-    count = serializers.IntegerField(min_value=1, max_value=PREVIEW_MAX, required=False, help_text="10 unless said.")
+    count = Count(min_value=1, max_value=PREVIEW_MAX, required=False, help_text="10 unless said.")
     timezone = Text(max_length=64, required=False, help_text="The reader's zone, an IANA name; UTC unless said.")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Query
+from apps.accounts.serializers.fields import Count, Query
 from apps.jobs.selectors.health import HEALTHS
 from apps.jobs.states import JobState
 from apps.queues.models import BreakerState
@@ -13,9 +13,7 @@ MINUTES, MINUTES_MAX = 60, 1440
 
 
 class SeriesQuery(Query):
-    minutes = serializers.IntegerField(
-        min_value=1, max_value=MINUTES_MAX, required=False, help_text=f"How many: {MINUTES} unless said."
-    )
+    minutes = Count(min_value=1, max_value=MINUTES_MAX, required=False, help_text=f"How many: {MINUTES} unless said.")
 
 
 class TiersAnswer(serializers.Serializer[Any]):

@@ -128,7 +128,7 @@ def _by_place(error: Refusal, places: Sequence[int]) -> dict[int, Refusal]:
     """The faults of each job; the engine counts only those it was given. One that is of no job is raised again."""
     found: dict[int, list[Fault]] = {}
     for fault in error.errors:
-        _, _, number, name = fault.pointer.split("/")
+        _, _, number, name = fault.pointer.split("/", 3)
         place = places[int(number)]
         found.setdefault(place, []).append(Fault(f"#/jobs/{place}/{name}", fault.detail))
     if not found:

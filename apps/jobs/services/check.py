@@ -64,7 +64,7 @@ def look(
         raise UnknownField(f"There is no field {unknown[0]!r}.", errors=faults)
     checked: dict[str, Any] = {}
     missing = required and fields.get(required) is None
-    faults = [Fault(f"{pointer}/{required}", "This field is required.")] if missing else []
+    faults = [Fault(f"{pointer}/{required}", "This must be given.")] if missing else []
     for name, value in fields.items():
         if value is None and name != "payload":
             continue
@@ -229,14 +229,18 @@ def _labels(value: Any) -> str:
 def _parents(value: Any) -> list[UUID]:
     if not isinstance(value, list | tuple):
         raise _Wrong("This must be a list of job ids.")
+    parents = [_parent(place, one) for place, one in enumerate(value)]  # one given twice stays: faults name its place
+    if (count := len(set(parents))) > settings.DEPENDENCIES_MAX:
+        raise _Wrong(f"At most {settings.DEPENDENCIES_MAX} parents; this has {count}.")
+    return parents
+
+
+def _parent(place: int, value: Any) -> UUID:
     try:
-        parents = [one if isinstance(one, UUID) else UUID(one) for one in value]
-    except (ValueError, TypeError, AttributeError):
-        raise _Wrong("This must be a list of job ids.") from None
-    folded = list(dict.fromkeys(parents))
-    if len(folded) > settings.DEPENDENCIES_MAX:
-        raise _Wrong(f"At most {settings.DEPENDENCIES_MAX} parents; this has {len(folded)}.")
-    return folded
+        return _id(value)
+    except _Wrong as wrong:
+        wrong.within = f"/{place}"
+        raise
 
 
 def _id(value: Any) -> UUID:

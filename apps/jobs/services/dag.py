@@ -19,7 +19,7 @@ class Node:
     queue: Any
     fields: Mapping[str, Any]  # of the job itself
     parents: list[int]
-    outside: Sequence[Any]
+    outside: Mapping[int, Any]  # by its number in depends_on
 
 
 def read(jobs: Sequence[Mapping[str, Any]]) -> list[Node]:
@@ -45,23 +45,23 @@ def _named(job: Mapping[str, Any], pointer: str, faults: list[Fault]) -> tuple[s
         named["queue"] = str(queue)
     checked, wrong = look(named, STEP_RULES, required="name", pointer=pointer)
     if job.get("queue") is None:
-        wrong.append(Fault(f"{pointer}/queue", "This field is required."))
+        wrong.append(Fault(f"{pointer}/queue", "This must be given."))
     faults += wrong
     return checked.get("name", ""), checked.get("queue", "")
 
 
 def _split(
     job: Mapping[str, Any], place: int, places: Mapping[str, int], faults: list[Fault]
-) -> tuple[dict[str, Any], list[int], Sequence[Any]]:
+) -> tuple[dict[str, Any], list[int], Mapping[int, Any]]:
     """The fields of the job itself, and its parents: those of the call, and those that must be there already."""
     fields = {name: value for name, value in job.items() if name not in (*STEP_RULES, "depends_on")}
     named = job.get("depends_on") or ()
     if not isinstance(named, list | tuple):
-        return {**fields, "depends_on": named}, [], ()  # refused with the other fields
+        return {**fields, "depends_on": named}, [], {}  # refused with the other fields
     try:  # the plain case, in a tenth of the time
         inside = dict.fromkeys([places[parent] for parent in named])
         if place not in inside:
-            return fields, list(inside), ()
+            return fields, list(inside), {}
     except (KeyError, TypeError):
         pass
     return fields, *_sorted_out(named, place, places, faults)
@@ -69,10 +69,10 @@ def _split(
 
 def _sorted_out(
     named: Sequence[Any], place: int, places: Mapping[str, int], faults: list[Fault]
-) -> tuple[list[int], Sequence[Any]]:
+) -> tuple[list[int], Mapping[int, Any]]:
     """Local names apart from ids, each parent once; what is neither is added to the faults."""
     inside: dict[int, None] = {}
-    outside = []
+    outside = {}
     for number, parent in enumerate(named):
         found = places.get(parent) if isinstance(parent, str) else None
         if found == place:
@@ -80,7 +80,7 @@ def _sorted_out(
         elif found is not None:
             inside[found] = None
         elif _is_id(parent):
-            outside.append(parent)
+            outside[number] = parent
         else:
             faults.append(Fault(f"#/jobs/{place}/depends_on/{number}", "No job of this call has this name."))
     return list(inside), outside

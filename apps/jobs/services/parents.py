@@ -21,7 +21,8 @@ from apps.jobs.states import JobState
 def set_parents(*, job_id: UUID, actor: Actor, depends_on: Any) -> Reparented:
     """Let a job that has not been started wait for these jobs and no others; IllegalMove names any other state.
 
-    Raises BadInput at #/depends_on: for a job that is not of its project, and for a circle, naming it.
+    Raises BadInput at #/depends_on/<n> for a job that is not of its project and for itself, at #/depends_on for a circle,
+    naming it.
     """
     parents: list[UUID] = check_field("depends_on", depends_on)
     done = engine.set_parents(job_id=job_id, parents=parents)
@@ -36,6 +37,6 @@ def set_parents(*, job_id: UUID, actor: Actor, depends_on: Any) -> Reparented:
     elif done.state == JobState.SCHEDULED:
         wake_promoter()
     before = {"depends_on": [str(parent) for parent in done.parents], "state": done.before}
-    after = {"depends_on": sorted(map(str, parents)), "state": done.state}
+    after = {"depends_on": sorted(map(str, set(parents))), "state": done.state}
     recorded(job_id, actor, "job.depends_on", before=before, after=after)
     return done

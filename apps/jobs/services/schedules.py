@@ -27,7 +27,7 @@ PAUSE = {"paused_at": None, "paused_by": "", "pause_reason": ""}
 
 @transaction.atomic
 def create_schedule(*, queue: Queue, actor: Actor, name: str, **fields: Any) -> Schedule:
-    """Make a schedule; `fields` are those of the model. Raises BadInput, and Conflict for a name that is taken."""
+    """Make a schedule; `fields` are those of the model. Raises BadInput, and Taken for a name that is."""
     schedule = Schedule(queue=queue, name=name, **_checked(queue, fields))
     schedule.next_run_at = _next(schedule, server()[0].now)
     make(schedule)

@@ -92,10 +92,10 @@ def _new_jobs(ordered: Sequence[Node], queues: Mapping[str, Queue], asked: Mappi
         queue, pointer = queues[str(node.queue)], f"#/jobs/{node.place}"
         if "workflow" in node.fields:
             raise BadInput.at(f"{pointer}/workflow", "It joins the workflow of this call.")
-        fields = {"priority": asked.get("priority"), "depends_on": node.outside, **node.fields}
+        fields = {"priority": asked.get("priority"), "depends_on": list(node.outside.values()), **node.fields}
         job = new_job(queue, fields, pointer=pointer, policies=policies.setdefault(queue.pk, {}), joins=True)
         job.id, job.waits_for = job_id, [turns[parent] for parent in node.parents]
-        if (count := len(job.waits_for) + len(job.depends_on)) > settings.DEPENDENCIES_MAX:
+        if (count := len(job.waits_for) + len(set(job.depends_on))) > settings.DEPENDENCIES_MAX:
             detail = f"At most {settings.DEPENDENCIES_MAX} parents; this has {count}."
             raise BadInput.at(f"{pointer}/depends_on", detail)
         made[node.place] = job
@@ -133,11 +133,12 @@ def _placed(
 
 
 def _as_given(error: BadInput, ordered: Sequence[Node]) -> BadInput:
-    """The engine points at jobs in the order it was given them; turn that into the caller's."""
+    """The engine points at parents in the order it was given them; turn that into the caller's."""
     faults = []
     for fault in error.errors:
-        _, kind, place, field = fault.pointer.split("/")
-        faults.append(Fault(f"#/{kind}/{ordered[int(place)].place}/{field}", fault.detail))
+        _, kind, place, field, number = fault.pointer.split("/")
+        node = ordered[int(place)]
+        faults.append(Fault(f"#/{kind}/{node.place}/{field}/{list(node.outside)[int(number)]}", fault.detail))
     return BadInput(f"{faults[0].pointer}: {faults[0].detail}", errors=faults)
 
 

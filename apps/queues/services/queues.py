@@ -24,7 +24,7 @@ PAUSE = ("paused_at", "paused_until", "paused_by", "pause_reason")
 
 @transaction.atomic
 def create(*, project: Project, actor: Actor, name: str, **fields: Any) -> Queue:
-    """Make a queue; `fields` are those of the model. Raises BadInput, and Conflict for a name that is taken."""
+    """Make a queue; `fields` are those of the model. Raises BadInput, and Taken for a name that is."""
     queue = Queue(project=project, name=name, **fields)
     breakers.check(queue, fields)
     make(queue)

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Body, Flag, Number, Pick, Text, Whole
+from apps.accounts.serializers.fields import Body, Entries, Flag, Id, Items, Json, Number, Pick, Text, Whole
 from apps.jobs.services.check import as_json
 from apps.jobs.states import Outcome
 
@@ -37,7 +37,7 @@ class Fence(Text):
         return int(data)
 
 
-class Object(serializers.JSONField):
+class Object(Json):
     """A JSON object of a few kilobytes; answered as its text."""
 
     default_error_messages = {
@@ -54,7 +54,7 @@ class Object(serializers.JSONField):
         return text
 
 
-class Result(serializers.JSONField):
+class Result(Json):
     """Any JSON of at most PAYLOAD_MAX_BYTES; answered as its text."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -65,7 +65,7 @@ class Result(serializers.JSONField):
 
 
 def _few(child: Callable[[], Any], **options: Any) -> serializers.ListField:
-    return serializers.ListField(child=child(), max_length=MANY, **options)
+    return Items(child=child(), max_length=MANY, **options)
 
 
 def _names(longest: int, **options: Any) -> serializers.ListField:
@@ -90,7 +90,7 @@ class Begin(Body):
     hostname = Text(max_length=HOST_MAX, required=False, allow_blank=True)
     pid = Whole(min_value=0, max_value=2**31 - 1, required=False)
     capabilities = Object(required=False, help_text="What its machine can do.")
-    organization = serializers.UUIDField(required=False, help_text="Only for callers without an API token of one.")
+    organization = Id(required=False, help_text="Only for callers without an API token of one.")
 
 
 class Claim(Body):
@@ -105,7 +105,7 @@ class Claim(Body):
 
 
 class Held(Body):
-    job = serializers.UUIDField()
+    job = Id()
     fence = Fence()
 
 
@@ -146,9 +146,7 @@ class End(Held):
         min_value=0, max_value=DELAY_MAX_MS, required=False, allow_null=True,
         help_text="Until the next attempt, instead of what the retry policy says.",
     )  # fmt: skip
-    next_jobs = serializers.ListField(
-        child=serializers.DictField(), required=False, help_text="Jobs of the same queue that a success makes."
-    )
+    next_jobs = Items(child=Entries(), required=False, help_text="Jobs of the same queue that a success makes.")
 
 
 class Report(Body):

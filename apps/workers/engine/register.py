@@ -8,7 +8,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from apps.errors import Conflict
+from apps.errors import Fault, Taken
 from apps.sql import Statement, Steps, Verb
 
 
@@ -25,6 +25,8 @@ class _Worker:
     id: UUID
     organization_id: UUID | None
 
+
+TAKEN = Fault("#/uid", "This worker name is taken.")
 
 _worker = Statement.beside(__file__, _Worker, "register_worker")
 _register = Statement.beside(__file__, Registered)
@@ -46,10 +48,10 @@ class About(TypedDict):
 
 
 def register_steps(*, uid: str, organization_id: UUID | None = None, **about: Unpack[About]) -> Steps[Registered]:
-    """Start a session of the worker `uid`. Raises Conflict when another organization owns the name."""
+    """Start a session of the worker `uid`. Raises Taken when another organization owns the name."""
     [worker] = yield from _worker.ask(id=uuid7(), uid=uid, organization_id=organization_id)
     if worker.organization_id != organization_id:
-        raise Conflict("This worker name is taken.")
+        raise Taken.by(TAKEN)
     [registered] = yield from _register.ask(
         session_id=uuid7(),
         worker_id=worker.id,

@@ -8,7 +8,7 @@ from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils.csp import CSP
 from django.views.decorators.csp import csp_override
 from unfold.sites import UnfoldAdminSite
@@ -32,6 +32,8 @@ class Console(UnfoldAdminSite):
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Through the same door as everybody, second factor and counted failures included."""
+        if request.user.is_authenticated and not request.user.is_staff:
+            return render(request, "admin/no_staff.html", {"person": request.user}, status=403)
         return secure_admin_login(super().login)(request, extra_context)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:

@@ -25,6 +25,7 @@ from tests.factories import (
 )
 from tests.jobs.schedules import come_due, fire, make_schedule
 from tests.jobs.workflows import begin
+from tests.pages.looks import elements_of
 
 MODELS = [
     *(ApiToken, Membership, Organization, Project, User),
@@ -160,5 +161,12 @@ def test_the_door_is_everybodys(client, ground):
 
 def test_who_is_no_staff_stays_out(client, user):
     client.force_login(user)
-    assert client.get("/admin/login/").status_code == 403
     assert client.get(list_of(Queue)).status_code == 302
+    refused = client.get(list_of(Queue), follow=True)
+    assert refused.status_code == 403
+    said = refused.content.decode()
+    assert "The admin is for staff" in said
+    assert f"logged in as {user.email}, who is not staff" in said
+    ways = {attrs.get("href") for tag, attrs in elements_of(refused) if tag == "a"}
+    assert {"/", "/accounts/logout/"} <= ways
+    assert "unsafe" not in refused["Content-Security-Policy"]

@@ -68,6 +68,25 @@ def test_nonsense_in_the_address_is_no_error(nonsense, viewer, queue):
     assert viewer.get(f"/dead-letters?{nonsense}").status_code == 200
 
 
+LISTS = ("/", "/jobs", "/dead-letters", "/workflows", "/schedules", "/workers", "/line")
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_what_a_page_does_not_know_in_its_address_is_said(path, viewer, queue):
+    assert "left out" not in text_of(viewer.get(path, {"project": str(queue.project_id), "before": ""}))
+    said = text_of(viewer.get(path, {"stat": "queued", "before": "yesterday"}))
+    assert "does not know what the address asks for with stat=queued, before=yesterday: it was left out" in said
+
+
+def test_a_filter_that_cannot_be_is_said_and_one_that_can_is_not(viewer, queue):
+    job_id = acts.enqueue(queue)
+    fine = {"queue": str(queue.pk), "state": "queued", "type": "ping", "before": str(job_id)}
+    assert "left out" not in text_of(viewer.get("/jobs", fine))
+    typed = viewer.get("/jobs", {"state": "quued", "queue": "x"})
+    assert "asks for with state=quued, queue=x:" in text_of(typed)
+    assert "asks for with state=queued:" in text_of(viewer.get("/dead-letters", {"state": "queued"}))
+
+
 @pytest.mark.parametrize("nonsense", ["x", "", "%00", "9" * 400])
 def test_a_project_that_cannot_be_is_not_there(nonsense, viewer):
     assert viewer.get(f"/jobs?project={nonsense}").status_code == 404

@@ -35,7 +35,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
         return redirect("dashboard:home")
     asked = _asked(request, _queues(seat.project.pk))
     read = _searched if asked["state"] or asked["type"] else _listed
-    return show(request, "dashboard/jobs.html", seat, all_seats, **asked, **read(request, asked))
+    understood = {**_understood(request, asked), "state": asked["state"], "type": asked["type"], "q": asked["type"]}
+    return show(request, "dashboard/jobs.html", seat, all_seats, understood, **asked, **read(request, asked))
 
 
 def _listed(request: Request, asked: dict[str, Any]) -> dict[str, Any]:
@@ -72,6 +73,11 @@ def _asked(request: Request, queues: list[Queue]) -> dict[str, Any]:
     }
 
 
+def _understood(request: Request, asked: dict[str, Any]) -> dict[str, object]:
+    """What both lists read of the address."""
+    return {"queue": asked["chosen"], "before": as_uuid(request.GET.get("before", ""))}
+
+
 def _more(rows: Sequence[Any]) -> UUID | None:
     """Where the next page begins, if there is one."""
     return rows[PAGE - 1].id if len(rows) > PAGE else None
@@ -92,6 +98,7 @@ def dead_letters(request: HttpRequest) -> HttpResponse:
         "dashboard/dead_letters.html",
         seat,
         all_seats,
+        _understood(request, asked),
         dead=rows[:PAGE],
         more=_more(rows),
         queues=queues,

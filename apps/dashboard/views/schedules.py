@@ -25,9 +25,11 @@ def schedules(request: HttpRequest) -> HttpResponse:
     seat, all_seats = choose(request)
     if seat is None:
         return redirect("dashboard:home")
-    rows = reads.schedules(seat.project, before=as_uuid(request.GET.get("before", "")), limit=PAGE + 1)
+    before = as_uuid(request.GET.get("before", ""))
+    rows = reads.schedules(seat.project, before=before, limit=PAGE + 1)
     more = rows[PAGE - 1].pk if len(rows) > PAGE else None
-    return show(request, "dashboard/schedules.html", seat, all_seats, schedules=rows[:PAGE], more=more)
+    shown = rows[:PAGE]
+    return show(request, "dashboard/schedules.html", seat, all_seats, {"before": before}, schedules=shown, more=more)
 
 
 @require_GET
@@ -35,12 +37,14 @@ def schedules(request: HttpRequest) -> HttpResponse:
 def schedule(request: HttpRequest, schedule_id: UUID) -> HttpResponse:
     request = cast("Request", request)
     one, seat = reads.schedule_seat(request.user, schedule_id)
-    ticks = reads.ledger(one, before=_moment(request.GET.get("before", "")), limit=PAGE + 1)
+    before = _moment(request.GET.get("before", ""))
+    ticks = reads.ledger(one, before=before, limit=PAGE + 1)
     more = ticks[PAGE - 1].scheduled_for.isoformat() if len(ticks) > PAGE else None
     return show(
         request,
         "dashboard/parts/schedule.html" if part(request) == "schedule" else "dashboard/schedule.html",
         seat,
+        understood={"before": before},
         schedule=one,
         ticks=ticks[:PAGE],
         more=more,

@@ -1,6 +1,6 @@
 """What all pages share: who asks, from which project, and the answer around the content."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, cast
 from uuid import UUID
@@ -21,6 +21,7 @@ from apps.audit.record import Actor
 from apps.dashboard.selectors.access import Seat, seats
 from apps.errors import Forbidden, NotFound, Refusal
 
+SHELLS = frozenset({"project"})  # what `choose` reads
 REMEMBERED = "project"  # session key: the project looked at last
 View = Callable[..., HttpResponse]
 
@@ -65,11 +66,33 @@ def choose(request: Request) -> tuple[Seat | None, list[Seat]]:
 
 
 def show(
-    request: Request, template: str, seat: Seat | None, all_seats: list[Seat] | None = None, **context: Any
+    request: Request,
+    template: str,
+    seat: Seat | None,
+    all_seats: list[Seat] | None = None,
+    understood: Mapping[str, object] | None = None,
+    **context: Any,
 ) -> HttpResponse:
-    """Render inside the frame: the switcher and the navigation of this seat."""
-    shell = {"seat": seat, "seats": seats(request.user) if all_seats is None else all_seats}
+    """Render inside the frame: the switcher and the navigation of this seat.
+
+    `understood` is what the view made of the address, by name; whatever else the address asks for is told as left out.
+    """
+    shell = {
+        "seat": seat,
+        "seats": seats(request.user) if all_seats is None else all_seats,
+        "left_out": _left_out(request, understood or {}),
+    }
     return render(request, template, shell | context)
+
+
+def _left_out(request: Request, understood: Mapping[str, object]) -> list[str]:
+    """A filter that is misspelt would show everything, and look as if it had been heeded."""
+    return [
+        f"{name}={text}"
+        for name, texts in request.GET.lists()
+        for text in texts
+        if text.strip() and name not in SHELLS and not understood.get(name)
+    ]
 
 
 def part(request: HttpRequest) -> str:

@@ -27,11 +27,12 @@ def workflows(request: HttpRequest) -> HttpResponse:
     seat, all_seats = choose(request)
     if seat is None:
         return redirect("dashboard:home")
-    rows = reads.workflows(seat.project, before=as_uuid(request.GET.get("before", "")), limit=PAGE + 1)
+    before = as_uuid(request.GET.get("before", ""))
+    rows = reads.workflows(seat.project, before=before, limit=PAGE + 1)
     stand = standings(rows[:PAGE])
     shown = [(row, stand[row.pk]) for row in rows[:PAGE]]
     more = rows[PAGE - 1].pk if len(rows) > PAGE else None
-    return show(request, "dashboard/workflows.html", seat, all_seats, workflows=shown, more=more)
+    return show(request, "dashboard/workflows.html", seat, all_seats, {"before": before}, workflows=shown, more=more)
 
 
 @require_GET

@@ -101,6 +101,32 @@ def test_a_queue_is_replayed_and_says_what_it_left(api, queue, session, dead):
     assert api.get(f"jobs/{child}").json()["state"] == "blocked"
 
 
+# What a generation knows of the one before
+
+
+def test_the_error_of_the_life_before_is_history_and_not_its_last(api, dead, queue, session):
+    place = f"jobs?queue={queue.pk}"
+    before = api.get(f"jobs/{dead}").json()["last_error"]
+    assert before
+    for act in (lambda: api.post(f"jobs/{dead}/replay"), lambda: acts.take_one(session, queue)):
+        act()
+        shown = api.get(f"jobs/{dead}").json()
+        assert shown["last_error"] is None
+        assert [one["last_error"] for one in api.get(place).json()["results"]] == [None]
+        assert [(one["generation"], one["outcome"]) for one in shown["attempts"]] == [(1, "permanent_error")]
+
+
+def test_an_error_since_the_replay_is_its_last(api, dead, queue, session):
+    api.post(f"jobs/{dead}/replay")
+    acts.finish(session, acts.take_one(session, queue), outcome="retryable_error", error_class="TimeoutError")
+    assert api.get(f"jobs/{dead}").json()["last_error"] == "TimeoutError"
+    assert [one["last_error"] for one in api.get(f"jobs?queue={queue.pk}").json()["results"]] == ["TimeoutError"]
+    line = api.get(f"projects/{queue.project_id}/line").json()
+    assert [one["job"]["last_error"] if "job" in one else one["last_error"] for one in line["pending"]] == [
+        "TimeoutError"
+    ]
+
+
 # max_snoozes
 
 

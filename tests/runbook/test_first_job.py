@@ -42,3 +42,4 @@ def test_what_the_runbook_says_is_what_a_shell_is_told(empty, tmp_path: Path):
     said = run([step.command.replace(PORT, port) for step in told], folder=tmp_path, env=env)
     faults = list(differing(told, [answer.replace(port, PORT) for answer in said]))
     assert not faults, "\n".join(faults)
+    assert {path.name for path in tmp_path.iterdir()} == {"manage.py", "web.log", "worker.log"}, "what it leaves behind"

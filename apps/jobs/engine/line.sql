@@ -203,6 +203,7 @@ LEFT JOIN LATERAL (
     SELECT left(concat_ws(': ', attempt.error_class, attempt.error_message), 500) AS error
     FROM jobs_attempt AS attempt
     WHERE attempt.job_id = job.id
+      AND attempt.generation = job.generation
       AND attempt.error_class IS NOT NULL
       AND attempt.finished_at >= job.created_at - interval '1 day'
       AND job.fence > 0

@@ -4,8 +4,9 @@ WITH found AS MATERIALIZED (
     (
         SELECT
             job.id, job.queue_id, job.type, job.state, job.reason, job.priority, job.run_at, job.created_at,
-            job.started_at, job.finished_at, job.attempt, job.max_attempts, job.fence, job.cancel_requested_at,
-            job.labels, job.workflow_id, job.batch_id, job.submitted_by, job.required_worker, job.assigned_worker
+            job.started_at, job.finished_at, job.attempt, job.max_attempts, job.generation, job.fence,
+            job.cancel_requested_at, job.labels, job.workflow_id, job.batch_id, job.submitted_by, job.required_worker,
+            job.assigned_worker
         FROM jobs_job_live AS job
         WHERE %(live)s::boolean
           AND job.queue_id = ANY(%(queue_ids)s::uuid [])
@@ -27,8 +28,9 @@ WITH found AS MATERIALIZED (
         CROSS JOIN LATERAL (
             SELECT
                 job.id, job.queue_id, job.type, job.state, job.reason, job.priority, job.run_at, job.created_at,
-                job.started_at, job.finished_at, job.attempt, job.max_attempts, job.fence, job.cancel_requested_at,
-                job.labels, job.workflow_id, job.batch_id, job.submitted_by, job.required_worker, job.assigned_worker
+                job.started_at, job.finished_at, job.attempt, job.max_attempts, job.generation, job.fence,
+                job.cancel_requested_at, job.labels, job.workflow_id, job.batch_id, job.submitted_by, job.required_worker,
+                job.assigned_worker
             FROM jobs_job AS job
             WHERE %(ended)s::boolean
               AND (job.shelved_on BETWEEN %(since)s::date AND %(until)s::date OR job.shelved_on = '9999-12-31')
@@ -74,6 +76,7 @@ LEFT JOIN LATERAL (
     SELECT left(concat_ws(': ', attempt.error_class, attempt.error_message), 500) AS error
     FROM jobs_attempt AS attempt
     WHERE attempt.job_id = page.id
+      AND attempt.generation = page.generation
       AND attempt.error_class IS NOT NULL
       AND attempt.finished_at >= page.created_at - interval '1 day'
       AND page.fence > 0

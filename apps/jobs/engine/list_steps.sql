@@ -2,7 +2,8 @@
 WITH page AS MATERIALIZED (
     SELECT
         job.id, job.queue_id, job.type, job.state, job.resume_state, job.reason, job.priority, job.run_at, job.created_at,
-        job.started_at, job.finished_at, job.attempt, job.max_attempts, job.fence, job.pending, job.cancel_requested_at
+        job.started_at, job.finished_at, job.attempt, job.max_attempts, job.generation, job.fence, job.pending,
+        job.cancel_requested_at
     FROM jobs_job AS job
     WHERE job.workflow_id = %(workflow_id)s::uuid
       AND (job.shelved_on IS NULL OR job.shelved_on = date '9999-12-31' OR job.shelved_on >= %(since)s::date)
@@ -27,6 +28,7 @@ LEFT JOIN LATERAL (
     SELECT left(concat_ws(': ', attempt.error_class, attempt.error_message), 500) AS error
     FROM jobs_attempt AS attempt
     WHERE attempt.job_id = page.id
+      AND attempt.generation = page.generation
       AND attempt.error_class IS NOT NULL
       AND attempt.finished_at >= page.created_at - interval '1 day'
       AND page.fence > 0

@@ -84,7 +84,9 @@ class JobAnswer(serializers.Serializer[Any]):
     stage = serializers.CharField(allow_null=True)
     done = serializers.IntegerField(allow_null=True)
     total = serializers.IntegerField(allow_null=True)
-    last_error = serializers.CharField(allow_null=True)
+    last_error = serializers.CharField(
+        allow_null=True, help_text="Since it was submitted or replayed; `attempts` keeps those of before, too."
+    )
     result_url = serializers.CharField(allow_null=True, help_text="The first file it saved.")
     cancel_requested = serializers.BooleanField()
     labels = serializers.DictField(child=serializers.CharField(), allow_null=True)

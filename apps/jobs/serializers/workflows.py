@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.accounts.serializers.fields import Body, Flag, Text, Whole
+from apps.accounts.serializers.fields import Body, Entries, Flag, Items, Text, Whole
 from apps.jobs.serializers.answers import ReceiptAnswer
 from apps.jobs.serializers.bodies import KEY_MAX, NAME_MAX, JobFields
 from apps.jobs.states import JobState, WorkflowState
@@ -15,7 +15,7 @@ class StepFields(JobFields):
 
     name = Text(max_length=NAME_MAX, help_text="Its local name, once in the call.")
     queue = Text(max_length=NAME_MAX, help_text="A queue of the project, by name or id.")
-    depends_on = serializers.ListField(child=serializers.CharField(), required=False)
+    depends_on = Items(child=Text(), required=False)
     workflow = None  # type: ignore[assignment] # it joins the one of the call
 
 
@@ -24,7 +24,7 @@ class NewWorkflow(Body):
 
     name = Text(max_length=NAME_MAX, required=False)
     priority = Whole(min_value=-1000, max_value=1000, required=False, help_text="Of jobs that have none.")
-    labels = serializers.DictField(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
+    labels = Entries(child=Text(max_length=KEY_MAX, allow_blank=True), required=False)
     affinity = Flag(
         required=False, help_text="Its jobs go where the first of them goes, unless their placement says any."
     )
@@ -85,7 +85,7 @@ class StepAnswer(serializers.Serializer[Any]):
     stage = serializers.CharField(allow_null=True)
     done = serializers.IntegerField(allow_null=True)
     total = serializers.IntegerField(allow_null=True)
-    last_error = serializers.CharField(allow_null=True)
+    last_error = serializers.CharField(allow_null=True, help_text="Since it was submitted, or the workflow retried.")
     cancel_requested = serializers.BooleanField()
     result = serializers.JSONField()
     layer = serializers.IntegerField(help_text="0: it waits for no other step.")

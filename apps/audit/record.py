@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +29,11 @@ class Actor:
 
 
 SYSTEM = Actor(name="system")
+
+
+def spoken(moment: datetime) -> str:
+    """A time as entries keep it: in UTC, as every answer has it."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def record(

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from apps.audit.models import Entry
+from apps.audit.record import spoken
 from apps.errors import BadInput
 from apps.jobs import services
 from tests.acts import enqueue, finish, take
@@ -42,7 +43,7 @@ def test_it_is_opened_and_closed_by_hand_and_written_down(queue, session):
     assert len(take(session, queue)) == 1
     assert entries(queue) == [("queue.breaker_open", ANN.name), ("queue.breaker_close", ANN.name)]
     opened, closed = Entry.objects.filter(target_id=str(queue.pk)).order_by("id")
-    shut = {"breaker": "open", "reopens_at": until.isoformat(), "trips": 0}
+    shut = {"breaker": "open", "reopens_at": spoken(until), "trips": 0}
     none = {"breaker": "closed", "reopens_at": None, "trips": 0}
     assert (opened.before, opened.after) == (none, shut)
     assert (closed.before, closed.after) == (shut, none)

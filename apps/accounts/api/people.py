@@ -77,9 +77,10 @@ class Login(Endpoint):
 class Logout(Endpoint):
     route = "auth-logout"
 
-    @tells("Log out", status=204)
+    @tells("Log out", ask=bodies.Logout, status=204, asks={})
     def post(self, request: Request) -> Response:
         """Ends the login token, or the session, that the request came with."""
+        self.body(bodies.Logout)
         if self.caller.token_id is None:
             logout(request._request)
         else:

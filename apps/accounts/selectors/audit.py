@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from apps.audit.models import Entry
+from apps.audit.record import spoken
 
 BATCH = 500  # rows in memory at once
 
@@ -56,7 +57,7 @@ def facts(entry: Entry) -> dict[str, Any]:
     """An entry as it goes out."""
     return {
         "id": str(entry.pk),
-        "at": entry.at.isoformat().replace("+00:00", "Z"),
+        "at": spoken(entry.at),
         "actor": entry.actor,
         "user_id": str(entry.user_id) if entry.user_id else None,
         "token_id": str(entry.token_id) if entry.token_id else None,

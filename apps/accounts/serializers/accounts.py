@@ -23,6 +23,10 @@ class Login(Body):
     code = Text(max_length=16, required=False, help_text="Of the second factor, from who has one; or a recovery code.")
 
 
+class Logout(Body):
+    """Nothing need be said."""
+
+
 class Password(Body):
     current_password = Text(max_length=PASSWORD_MAX)
     new_password = Text(max_length=PASSWORD_MAX)

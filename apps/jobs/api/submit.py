@@ -11,7 +11,7 @@ from uuid_utils.compat import uuid7
 from apps.accounts.api.endpoint import Endpoint
 from apps.accounts.api.once import Made, once
 from apps.accounts.api.schema import tells
-from apps.errors import BadInput, Fault, UnknownField
+from apps.errors import BadInput, Fault, UnknownField, pointed
 from apps.jobs import services
 from apps.jobs.api import examples
 from apps.jobs.engine.enqueue import Enqueued
@@ -58,7 +58,7 @@ def jobs_of(body: dict[str, Any], *, besides: Collection[str] = ()) -> list[dict
     """The jobs of a body that may have some other fields."""
     unknown = [name for name in body if name != "jobs" and name not in besides]
     if unknown:
-        faults = [Fault(f"#/{name}", "There is no such field.") for name in unknown]
+        faults = [Fault(f"#/{pointed(name)}", "There is no such field.") for name in unknown]
         raise UnknownField(f"There is no field {unknown[0]!r}.", errors=faults)
     jobs = body.get("jobs")
     if not isinstance(jobs, list):

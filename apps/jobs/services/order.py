@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.audit.record import Actor
+from apps.audit.record import Actor, spoken
 from apps.errors import IllegalMove
 from apps.jobs.engine import move as moves
 from apps.jobs.engine import reschedule as times
@@ -44,8 +44,8 @@ def reschedule(
         job_id,
         actor,
         "job.reschedule",
-        before={"run_at": done.run_at_before.isoformat(), "state": done.before},
-        after={"run_at": done.run_at.isoformat(), "state": done.after},
+        before={"run_at": spoken(done.run_at_before), "state": done.before},
+        after={"run_at": spoken(done.run_at), "state": done.after},
     )
 
 

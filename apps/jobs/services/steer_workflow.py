@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.timezone import now
 
-from apps.audit.record import Actor, record
+from apps.audit.record import Actor, record, spoken
 from apps.errors import IllegalMove
 from apps.jobs.engine.cancel import cancel_many
 from apps.jobs.engine.move_workflow import move_workflow as moves
@@ -140,7 +140,7 @@ def _change(held: Workflow, fields: Mapping[str, Any]) -> tuple[dict[str, Any], 
 
 
 def _plain(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
+    return spoken(value) if isinstance(value, datetime) else value
 
 
 def _refuse_cancelled(workflow: Workflow) -> None:

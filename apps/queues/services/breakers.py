@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.audit.record import SYSTEM, Actor
+from apps.audit.record import SYSTEM, Actor, spoken
 from apps.errors import BadInput, NotFound
 from apps.queues.engine.clock import clock
 from apps.queues.engine.tell import tell
@@ -148,7 +148,7 @@ def _gate(queue: Queue) -> Gate:
 def _facts(gate: Gate) -> dict[str, Any]:
     return {
         "breaker": str(gate.breaker),
-        "reopens_at": gate.reopens_at and gate.reopens_at.isoformat(),
+        "reopens_at": spoken(gate.reopens_at) if gate.reopens_at else None,
         "trips": gate.trips,
     }
 

@@ -8,7 +8,7 @@ from django.utils.timezone import now
 
 from apps.accounts.models import Project
 from apps.accounts.services.fields import told
-from apps.audit.record import SYSTEM, Actor, record
+from apps.audit.record import SYSTEM, Actor, record, spoken
 from apps.errors import BadInput
 from apps.queues.engine.lapse import Lapsed, lapse
 from apps.queues.engine.tell import tell
@@ -73,7 +73,7 @@ def _record_end(one: Lapsed) -> None:
         action=f"{'queue' if one.queue_id else 'type'}.resume",
         target_type=kind,
         target_id=target,
-        before={"paused_until": one.paused_until.isoformat(), "pause_reason": one.reason},
+        before={"paused_until": spoken(one.paused_until), "pause_reason": one.reason},
     )
 
 

@@ -169,6 +169,7 @@ ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = True
 ALLAUTH_TRUSTED_PROXY_COUNT = TRUSTED_PROXIES
 ACCOUNT_ADAPTER = "config.doors.Door"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_FORMS = {"authenticate": "config.doors.Code", "reauthenticate": "config.doors.CodeAgain"}
 # Whether staff come into the admin with a second factor only.
 STAFF_TWO_FACTOR = env.bool("STAFF_TWO_FACTOR", default=PRODUCTION)
 
@@ -176,6 +177,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "config.doors.locked"
 AXES_USERNAME_CALLABLE = "config.middleware.login_name"
 AXES_CLIENT_IP_CALLABLE = "apps.accounts.api.authentication.address_of"  # as TRUSTED_PROXIES says
 

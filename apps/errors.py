@@ -43,6 +43,11 @@ def pointed(name: str) -> str:
     return clean.replace("~", "~0").replace("/", "~1")
 
 
+def printable(text: str) -> str:
+    """A text on one line of a terminal or a log, acting as nothing: what cannot be seen is shown as Python writes it."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
 class Refusal(Exception):
     """The request was refused."""
 

@@ -1,12 +1,15 @@
 """How log lines look: for people on a console, as JSON for machines; both carry what the context knows."""
 
+import io
 import logging
 import re
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
-from structlog.types import Processor
+from structlog.types import EventDict, ExcInfo, Processor
+
+from apps.errors import printable
 
 _SHARED: list[Processor] = [
     structlog.contextvars.merge_contextvars,  # request_id, job_id … bound by whoever began the work
@@ -49,8 +52,22 @@ def _renderers(form: str) -> list[Processor]:
     if form == "json":
         exceptions = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         return [structlog.processors.ExceptionRenderer(exceptions), structlog.processors.JSONRenderer(default=str)]
-    plain = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)]
+    return [_on_one_line, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=_traceback)]
+
+
+def _on_one_line(logger: Any, method: str, line: EventDict) -> EventDict:
+    """What a caller sent begins no line of its own, and moves no cursor of who reads it. JSON does so by itself."""
+    for name, value in line.items():
+        if isinstance(value, str):
+            line[name] = printable(value)
+    return line
+
+
+def _traceback(out: TextIO, error: ExcInfo) -> None:
+    """Indented, so that a line within an error's text is not taken for one of the log."""
+    text = io.StringIO()
+    structlog.dev.plain_traceback(text, error)
+    out.write("\n".join(f"  {printable(line)}" for line in text.getvalue().splitlines()))
 
 
 def _django_logging(level: str, renderers: list[Processor]) -> dict[str, Any]:

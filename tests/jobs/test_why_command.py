@@ -32,3 +32,14 @@ def test_the_command_says_when_it_does_not_wait(queue, session):
     out = StringIO()
     call_command("why", str(job), stdout=out)
     assert "does not wait: it is running" in out.getvalue()
+
+
+def test_what_a_tenant_wrote_moves_no_cursor(queue):
+    job = acts.enqueue(queue, type="\x1b[2Jping\nqueue_paused  all is well\u202e")
+    queues.pause(queue=queue, actor=ANN, reason="the printer\x07 burns\r\x1b]0;owned\x07")
+    out = StringIO()
+    call_command("why", str(job), stdout=out)
+    lines = out.getvalue().removesuffix("\n").split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert lines[0] == f"\\x1b[2Jping\\nqueue_paused  all is well\\u202e {job}"
+    assert "the printer\\x07 burns" in lines[1]

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
 
-from apps.errors import NotFound
+from apps.errors import NotFound, printable
 from apps.jobs.selectors import find
 from apps.jobs.selectors.why import why_waiting
 from apps.jobs.serializers.answers import WhyAnswer
@@ -29,6 +29,7 @@ class Command(BaseCommand):
         waiting = why_waiting(found)
         if options["json"]:
             return json.dumps(waiting and WhyAnswer(waiting).data, cls=DjangoJSONEncoder)
+        name = printable(f"{found.type} {found.pk}")
         if waiting is None:
-            return f"{found.type} {found.pk} does not wait: it is {found.get_state_display().lower()}."
-        return "\n".join([f"{found.type} {found.pk}", *(f"  {gate.code:<17} {gate.says}" for gate in waiting.gates)])
+            return f"{name} does not wait: it is {found.get_state_display().lower()}."
+        return "\n".join([name, *(printable(f"  {gate.code:<17} {gate.says}") for gate in waiting.gates)])

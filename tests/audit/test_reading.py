@@ -102,7 +102,7 @@ def exported(api: Api, path: str) -> str:
     return b"".join(answer.streaming_content).decode()
 
 
-@pytest.mark.parametrize("evil", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize("evil", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1", "\uff20SUM(A1)"])
 def test_a_cell_is_never_a_formula(organization, admin, place, evil):
     note(organization, actor=Actor(name=evil), target_id=evil)
     [row] = list(csv.DictReader(io.StringIO(exported(admin, f"{place}/export"), newline="")))

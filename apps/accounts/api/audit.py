@@ -35,7 +35,8 @@ ENTRY = {
     "request_id": ID,
 }
 KINDS = {"csv": "text/csv", "jsonl": "application/jsonl"}
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a cell begins with that a spreadsheet would run
+# What a cell begins with that a spreadsheet would run; some take the full-width forms too.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 class Audit(Endpoint):

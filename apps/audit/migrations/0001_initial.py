@@ -116,4 +116,9 @@ class Migration(migrations.Migration):
             " FOR EACH ROW EXECUTE FUNCTION audit_entry_is_final()",
             "DROP TRIGGER entry_is_final ON audit_entry",
         ),
+        migrations.RunSQL(
+            "CREATE TRIGGER entries_stay BEFORE TRUNCATE ON audit_entry"
+            " FOR EACH STATEMENT EXECUTE FUNCTION audit_entry_is_final()",
+            "DROP TRIGGER entries_stay ON audit_entry",
+        ),
     ]

@@ -11,6 +11,7 @@ from apps.bench.services.claim_scale import claim_scale
 from apps.bench.services.cost import cost
 from apps.bench.services.delayed import delayed
 from apps.bench.services.deletion import deletion
+from apps.bench.services.doomed import KINDS
 from apps.bench.services.drain import drain
 from apps.bench.services.enqueue import enqueue
 from apps.bench.services.fairness import fairness
@@ -46,6 +47,7 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "recovery": recovery,
     "soak": soak,
 }
+ASKED = ("jobs", "concurrency", "processes", "workers", "rounds", "seconds", "of")
 
 
 class Command(BaseCommand):
@@ -64,11 +66,12 @@ class Command(BaseCommand):
             type=_positive,
             help="of a snapshot, of idling, of enqueueing (snapshot, limited, listeners, http, deletion)",
         )
+        add("--of", choices=KINDS, default="queue", help="what is deleted (deletion)")
         add("--rounds", type=_positive, default=3, help="times to measure; the median counts")
         add("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *, what: str, **options: Any) -> str:
-        asked = {name: options[name] for name in ("jobs", "concurrency", "processes", "workers", "rounds", "seconds")}
+        asked = {name: options[name] for name in ASKED}
         try:
             figures = BENCHES[what](**asked)
         except KeyboardInterrupt:

@@ -61,6 +61,7 @@ UNFOLD = {
                         ("Schedules", "schedule", "jobs_schedule"),
                         ("Workers", "memory", "workers_worker"),
                         ("Sessions", "monitor_heart", "workers_session"),
+                        ("Reservations", "link", "workers_reservation"),
                         ("Retry policies", "replay", "queues_retrypolicy"),
                     )
                 ],

@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from apps.dashboard.views import again, decide, home, jobs, lists, order, queues, schedules, workflows
+from apps.dashboard.views import (
+    again,
+    decide,
+    home,
+    jobs,
+    lists,
+    order,
+    queues,
+    replay_many,
+    reserved,
+    schedules,
+    workflows,
+)
 
 app_name = "dashboard"
 urlpatterns = [
@@ -31,7 +43,7 @@ urlpatterns = [
     path("queues/<uuid:queue_id>/resume", queues.resume, name="resume"),
     path("queues/<uuid:queue_id>/breaker", queues.breaker, name="breaker"),
     path("queues/<uuid:queue_id>/purge", queues.purge, name="purge"),
-    path("queues/<uuid:queue_id>/replay", again.replay_queue, name="replay_queue"),
+    path("queues/<uuid:queue_id>/replay", replay_many.replay_queue, name="replay_queue"),
     path("schedules", schedules.schedules, name="schedules"),
     path("schedules/<uuid:schedule_id>", schedules.schedule, name="schedule"),
     path("schedules/<uuid:schedule_id>/pause", schedules.pause, name="pause_schedule"),
@@ -50,6 +62,7 @@ urlpatterns = [
     path("workflows/<uuid:workflow_id>/reassign", workflows.reassign, name="reassign_workflow"),
     path("batches/<uuid:batch_id>", workflows.batch, name="batch"),
     path("batches/<uuid:batch_id>/cancel", workflows.cancel_batch, name="cancel_batch"),
+    path("reservations/<uuid:reservation_id>/release", reserved.release, name="release"),
     path("workers", lists.workers, name="workers"),
     path("dead-letters", lists.dead_letters, name="dead_letters"),
 ]

@@ -12,9 +12,9 @@ from apps.accounts.models import ApiToken, Membership, Organization, Project, Us
 from apps.audit.models import Entry
 from apps.audit.record import Actor, record
 from apps.jobs.models import Attempt, Batch, Job, Schedule, Workflow
-from apps.jobs.services import submit_batch
+from apps.jobs.services import reserve, submit_batch
 from apps.queues.models import Queue, RetryPolicy
-from apps.workers.models import Session, Worker
+from apps.workers.models import Reservation, Session, Worker
 from tests import acts
 from tests.factories import (
     ApiTokenFactory,
@@ -29,7 +29,7 @@ from tests.pages.looks import elements_of
 
 MODELS = [
     *(ApiToken, Membership, Organization, Project, User),
-    *(Queue, RetryPolicy, Job, Attempt, Worker, Session, Entry, Schedule, Workflow, Batch),
+    *(Queue, RetryPolicy, Job, Attempt, Worker, Session, Entry, Schedule, Workflow, Batch, Reservation),
 ]
 HOT = [Job, Attempt, Entry, Session]
 MOST = 20  # statements for a page, whether it has 25 rows or 100
@@ -54,7 +54,7 @@ def fill(rows: int) -> None:
         come_due(make_schedule(queue))
         fire()
         acts.finish(session, acts.take_one(session, queue), outcome="permanent_error")
-        begin(queue)
+        reserve(workflow_id=begin(queue).pk, actor=Actor(name="x"))
         submit_batch(queue=queue, jobs=[{"type": "ping"}])
         record(actor=Actor(name="x"), organization_id=None, action="a.b", target_type="t", target_id=queue.pk)
 

@@ -170,7 +170,7 @@ def _row(world: World, model: str, name: str) -> Any:
         return getattr(world, everything.JOBS_OF_ADMIN[name])
     if model == "Workflow":
         return getattr(world, everything.WORKFLOWS_OF_ADMIN.get(name, "workflow"))
-    return getattr(world, {"Queue": "queue", "Schedule": "schedule", "Batch": "batch", "ApiToken": "token"}[model])
+    return getattr(world, "token" if model == "ApiToken" else model.lower())
 
 
 def test_every_model_in_the_admin_is_a_console_of_ours():

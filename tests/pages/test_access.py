@@ -10,9 +10,11 @@ from apps.audit.models import Entry
 from apps.dashboard.urls import urlpatterns
 from apps.jobs.models import Schedule, Workflow
 from apps.jobs.selectors import find
-from apps.jobs.services import submit_batch
+from apps.jobs.services import reserve, submit_batch
 from apps.queues.models import Queue
+from apps.workers.models import Reservation
 from tests import acts
+from tests.jobs.looks import ANN
 from tests.jobs.schedules import make_schedule
 from tests.jobs.workflows import begin, states
 from tests.pages.looks import text_of
@@ -67,6 +69,7 @@ WRITES = {
     "run_workflow_next": ("workflow", Role.MEMBER),
     "reassign_workflow": ("workflow", Role.MEMBER),
     "cancel_batch": ("batch", Role.MEMBER),
+    "release": ("reservation", Role.ADMIN),
 }
 
 
@@ -78,6 +81,7 @@ def things(queue) -> dict[str, uuid.UUID]:
         "schedule": make_schedule(queue).pk,
         "workflow": begin(queue).pk,
         "batch": submit_batch(queue=queue, jobs=[{"type": "ping"}]).batch.pk,
+        "reservation": reserve(workflow_id=begin(queue).pk, actor=ANN).pk,
     }
 
 
@@ -185,6 +189,7 @@ def _assert_untouched(things) -> None:
     schedule = Schedule.objects.get(pk=things["schedule"])
     assert (schedule.paused_at, schedule.last_job_id) == (None, None)
     assert Queue.objects.get(pk=things["queue"]).paused_at is None
+    assert Reservation.objects.get(pk=things["reservation"]).state == "pending"
 
 
 def _uuid7() -> uuid.UUID:

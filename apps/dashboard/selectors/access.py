@@ -32,6 +32,11 @@ class Seat:
         return self.role.level >= Role.ADMIN.level
 
     @property
+    def may_release(self) -> bool:
+        """End a reservation."""
+        return self.role.level >= Role.ADMIN.level
+
+    @property
     def may_discard(self) -> bool:
         return self.role.level >= Role.ADMIN.level
 

@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 from django.db.models.functions import Now
 
 from apps.accounts.models import Project
+from apps.dashboard.selectors.reserved import Reserved, reserved_workers
 from apps.jobs.models import Job
 from apps.jobs.states import JobState
 from apps.queues.models import Queue
@@ -30,6 +31,7 @@ class Member:
     state: str  # live, draining, silent or stopped
     held: int  # jobs of this project that it runs
     queues: list[str]  # names; empty: every queue
+    reserved: Reserved | None = None
 
     @property
     def is_live(self) -> bool:
@@ -87,12 +89,14 @@ def fleet(*, project: Project, queues: Sequence[Queue]) -> Fleet:
     names = {queue.pk: queue.name for queue in queues}
     sessions = list(_sessions(project, list(names)))
     held = _held([session.pk for session in sessions], list(names))
+    reserved = reserved_workers(project=project, worker_ids=[session.worker_id for session in sessions])
     members = [
         Member(
             session=session,
             state=_state(session),
             held=held.get(session.pk, 0),
             queues=sorted(names[pk] for pk in session.queues if pk in names),
+            reserved=reserved.get(session.worker_id),
         )
         for session in sessions
     ]

@@ -59,6 +59,8 @@ STATES = {
     "silent": ("silent", "bad"),
     "offline": ("offline", "bad"),
     "stopped": ("stopped", "quiet"),
+    # reservations, besides those that are pending or draining
+    "bound": ("bound", "good"),
 }
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 

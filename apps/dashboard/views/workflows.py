@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET
 
 from apps.dashboard.selectors import workflows as reads
 from apps.dashboard.selectors.graph import drawing
+from apps.dashboard.selectors.reserved import reservation_of
 from apps.dashboard.views.order import number, place, reason
 from apps.dashboard.views.shell import Request, actor, as_uuid, choose, clean, page, part, show, verb_of
 from apps.jobs import services
@@ -50,6 +51,7 @@ def workflow(request: HttpRequest, workflow_id: UUID) -> HttpResponse:
         workflow=one,
         standing=stand,
         over=stand.state in OVER,
+        reserved=reservation_of(one),
         steps=[(step, _said(answers.get(step.id))) for step in shown],
         more=more,
         drawing=drawing(shown, ended=FINAL),

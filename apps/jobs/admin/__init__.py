@@ -1,3 +1,3 @@
 """Jobs and their ledger: windows, with the verbs of the services as buttons."""
 
-from apps.jobs.admin import attempts, groups, jobs, schedules, types  # noqa: F401 - registers
+from apps.jobs.admin import attempts, groups, jobs, reservations, schedules, types  # noqa: F401 - registers

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET
 from apps.dashboard.engine.search_jobs import search_jobs
 from apps.dashboard.selectors.fleet import fleet
 from apps.dashboard.selectors.job import several
+from apps.dashboard.views.replay_many import Rest
 from apps.dashboard.views.shell import Request, as_uuid, choose, clean, page, part, show
 from apps.jobs.engine.list_dead import list_dead
 from apps.jobs.engine.list_jobs import Window, list_jobs
@@ -103,6 +104,7 @@ def dead_letters(request: HttpRequest) -> HttpResponse:
         more=_more(rows),
         queues=queues,
         chosen=asked["chosen"],
+        rest=Rest.of(request.GET) if asked["chosen"] else None,
     )
 
 

@@ -95,11 +95,12 @@ class ReplayQueue(Endpoint):
         ask=bodies.ReplayQueue,
         answer=answers.ReplayedAnswer,
         asks={"limit": 100, "rate_per_second": 5, "error_class": "OSError"},
-        example={"replayed": 3, "full": False, "more": False, "skipped": [examples.JOB_ID]},
+        example={"replayed": 3, "full": False, "more": False, "skipped": [examples.JOB_ID], "upto": examples.JOB_ID},
     )
     def post(self, request: Request, queue: UUID) -> Response:
         """Oldest first, 100 unless said. At a rate, their times are spread. Those that something stands in the way of
-        (cancelled descendants, a unique key that is held) are skipped and named. It stops where `max_depth` would be
+        (cancelled descendants, a unique key that is held) are skipped and named; a call `after` the `upto` of the last one
+        does not come to them again. It stops where `max_depth` would be
         passed, as far as the depth was last measured. All or nothing: a call that breaks off has replayed none."""
         found = self.reach(selectors.queues(self.caller), pk=queue)
         done = services.replay_queue(queue=found, actor=self.actor, **self.body(bodies.ReplayQueue))

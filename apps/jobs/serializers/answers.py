@@ -246,6 +246,7 @@ class ReplayedAnswer(serializers.Serializer[Any]):
     skipped = serializers.ListField(
         child=serializers.UUIDField(), help_text="Left, because something stands in the way."
     )
+    upto = serializers.UUIDField(allow_null=True, help_text="The last one it looked at: go on `after` it.")
 
 
 class ResumedTypeAnswer(serializers.Serializer[Any]):

@@ -23,6 +23,7 @@ from apps.jobs.services.queues import resume_queue
 from apps.jobs.services.reassign import reassign, reassign_workflow
 from apps.jobs.services.replay import discard, replay
 from apps.jobs.services.replay_many import ReplayedQueue, replay_queue
+from apps.jobs.services.replay_on import replay_all
 from apps.jobs.services.reserve import end_reservation, reserve
 from apps.jobs.services.retry import retry_now
 from apps.jobs.services.schedules import (
@@ -83,6 +84,7 @@ __all__ = [
     "reassign",
     "reassign_workflow",
     "replay",
+    "replay_all",
     "replay_queue",
     "reschedule",
     "reserve",

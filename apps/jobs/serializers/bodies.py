@@ -106,7 +106,7 @@ class ReplayQueue(Body):
     limit = Whole(min_value=1, max_value=BULK_MAX, required=False)
     rate_per_second = Number(min_value=0.001, max_value=10_000, required=False)
     error_class = Text(max_length=ERROR_MAX, required=False)
-    after = serializers.UUIDField(required=False, help_text="Only those behind this one: `upto` of the call before.")
+    after = Id(required=False, help_text="Only those behind this one: `upto` of the call before.")
 
 
 class PauseJob(Body):

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from config.places import CannotServe, Place, is_closed, make_folder, place, prepare, url
+from config.places import CannotServe, Place, is_closed, make_folder, place, prepare, prepare_run, url
 
 __all__ = ["CannotServe", "ensure", "place", "url"]
 
@@ -50,6 +50,7 @@ def ensure() -> None:
     here = place()
     prepare(here)
     with _alone(here.home / "start.lock"):
+        prepare_run(here)
         _hold(here)
         if not _answers(here):
             _start(here)

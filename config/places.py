@@ -89,15 +89,19 @@ def _account(data: Path) -> pwd.struct_passwd:
 
 
 def prepare(here: Place) -> None:
-    """Make the folders that are ours; those that exist already keep the modes they have."""
+    """Make the folder that is ours; one that exists already keeps the mode it has."""
     make_folder(here.home.parent, 0o755)
     make_folder(here.home, 0o700 if here.account is None else 0o755)
+    if here.account is None:
+        _demand_owner(here.home, os.geteuid())
+
+
+def prepare_run(here: Place) -> None:
+    """Make the socket's folder. One at a time: it is root's for the moment until it is given to the server's account."""
     if here.run.parent != here.home:
         make_folder(here.run.parent, 0o700)
     make_folder(here.run, 0o700, here.account)
     _demand_owner(here.run, here.account.pw_uid if here.account else os.geteuid())
-    if here.account is None:
-        _demand_owner(here.home, os.geteuid())
 
 
 def _demand_owner(folder: Path, owner: int) -> None:

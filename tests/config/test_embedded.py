@@ -34,7 +34,7 @@ sys.stdin.read()
 
 
 class Project:
-    """A copy of config/ in a folder of its own, and the processes that use its server."""
+    """A copy of config/, and of the one module it asks of apps/, in a folder of its own, and the processes that use its server."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -42,6 +42,8 @@ class Project:
         self.runs: set[Path] = set()
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(CONFIG, folder / "config")
+        (folder / "apps").mkdir()
+        shutil.copy(CONFIG.parent / "apps" / "errors.py", folder / "apps")
 
     def user(self, url: str = "", *flags: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-c", HOLDER, url, *flags]

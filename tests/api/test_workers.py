@@ -47,6 +47,20 @@ def test_the_last_session_speaks_for_a_worker(viewer, own):
     assert viewer.get("workers/press-1").json()["state"] == "offline"
 
 
+def test_they_are_pages_with_each_worker_once_by_its_last_session(viewer, own, queue):
+    others = [SessionFactory.create(queues=[queue.pk]).worker.uid for _ in range(4)]
+    SessionFactory.create(worker=own.worker, queues=own.queues, hostname="newer")
+    page = viewer.get(f"workers?queue={queue.pk}&limit=2").json()
+    seen = page["results"]
+    while page["next"]:
+        page = viewer.get(page["next"].partition("/api/v1/")[2]).json()
+        seen += page["results"]
+    assert [one["uid"] for one in seen] == [*others[::-1], "press-1"]
+    assert seen[-1]["hostname"] == "newer"
+    back = viewer.get(page["previous"].partition("/api/v1/")[2]).json()["results"]
+    assert [one["uid"] for one in back] == [one["uid"] for one in seen[2:4]]
+
+
 def test_pools_are_told_without_what_they_are_for(viewer, own, queue):
     [listed] = viewer.get(f"workers?queue={queue.pk}").json()["results"]
     alone = viewer.get("workers/press-1").json()

@@ -30,9 +30,9 @@ PROJECT = {
 }
 
 
-def page(item: Any) -> dict[str, Any]:
-    """A page with one item, for the document."""
-    return {"results": [item], "next": None, "previous": None}
+def page(*items: Any) -> dict[str, Any]:
+    """A page with nothing beside it."""
+    return {"results": list(items), "next": None, "previous": None}
 
 
 class Organizations(Endpoint):

@@ -7,6 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.api.endpoint import Endpoint
+from apps.accounts.api.organizations import page
 from apps.accounts.api.people import refuse_api_tokens
 from apps.accounts.api.schema import tells
 from apps.accounts.selectors.sessions import Place, places
@@ -27,10 +28,10 @@ PLACE = {
 class Sessions(Endpoint):
     route = "auth-sessions"
 
-    @tells("List your log-ins", answer=bodies.PlacesAnswer, example={"results": [PLACE]})
+    @tells("List your log-ins", answer=bodies.PlacesAnswer, example=page(PLACE))
     def get(self, request: Request) -> Response:
         """The pages' sessions and the tokens that POST /auth/login answered, newest first; those that have ended are gone."""
-        return Response(bodies.PlacesAnswer({"results": self.places()}).data)
+        return Response(bodies.PlacesAnswer(page(*self.places())).data)
 
     @tells("End your other log-ins", status=204)
     def delete(self, request: Request) -> Response:
@@ -41,8 +42,8 @@ class Sessions(Endpoint):
 
     def places(self) -> list[Place]:
         refuse_api_tokens(self)
-        page: Any = self.request._request
-        key = None if self.caller.token_id else page.session.session_key
+        browser: Any = self.request._request
+        key = None if self.caller.token_id else browser.session.session_key
         return places(self.caller.user, token_id=self.caller.token_id, session_key=key)
 
 

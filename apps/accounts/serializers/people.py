@@ -35,4 +35,8 @@ class PlaceAnswer(serializers.Serializer[Any]):
 
 
 class PlacesAnswer(serializers.Serializer[Any]):
+    """On one page, the newest two hundred of each way."""
+
     results = PlaceAnswer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="Always null.")
+    previous = serializers.URLField(allow_null=True, help_text="Always null.")

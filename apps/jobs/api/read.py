@@ -17,7 +17,7 @@ from apps.jobs.api import examples, shown
 from apps.jobs.engine.list_dead import list_dead
 from apps.jobs.engine.list_jobs import Filter, Window, list_jobs
 from apps.jobs.selectors import detail, find, reachable_jobs
-from apps.jobs.selectors.fleet import Member, fleet, pools_of
+from apps.jobs.selectors.fleet import Member, members, pools_of, serving
 from apps.jobs.serializers import answers, bodies
 from apps.jobs.states import JobState
 from apps.queues import selectors
@@ -132,14 +132,17 @@ class Workers(Somewhere):
 
     @tells(
         "List workers",
-        answer=answers.WorkersAnswer,
-        example={"results": [examples.WORKER]},
+        answer=page_of(answers.WorkerAnswer),
+        example=examples.page(examples.WORKER),
         query=bodies.WhereQuery,
+        paged=True,
     )
     def get(self, request: Request) -> Response:
-        """Those that serve the queues asked about; of the jobs they hold, yours are counted."""
-        _, project, queue_ids = self.where()
-        return Response({"results": [_worker(one) for one in fleet(project=project, queue_ids=queue_ids)]})
+        """Those that serve the queues asked about, the youngest name first; of the jobs they hold, yours are counted."""
+        scope, project, queue_ids = self.where()
+        pager = Pager(request, within=scope)
+        found = pager.rows(serving(project=project, queue_ids=queue_ids), key="worker_id")
+        return Response(pager.answer(members(found, queue_ids), _worker, lambda one: one.session.worker_id))
 
 
 def _filter(asked: dict[str, Any]) -> Filter:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils.timezone import now
 
 from apps.accounts.models import Project
@@ -25,19 +25,28 @@ class Member:
     held_jobs: int
 
 
-def fleet(*, project: Project, queue_ids: Sequence[UUID]) -> list[Member]:
+def serving(*, project: Project, queue_ids: Sequence[UUID]) -> QuerySet[Session]:
     """Sessions that have not said goodbye, the last of each worker that serves one of these queues."""
-    serving = Session.objects.filter(
+    all_of_them = Session.objects.filter(
         Q(queues=[]) | Q(queues__overlap=list(queue_ids)),
         Q(worker__organization=None) | Q(worker__organization=project.organization_id),
         ended_at=None,
         lease_expires_at__gt=now() - SHOWN_FOR,
     )
-    newest = serving.select_related("worker").order_by("worker_id", "-id").distinct("worker_id")
-    sessions = list(newest)
+    newest = all_of_them.order_by("worker_id", "-id").distinct("worker_id")
+    return Session.objects.filter(pk__in=newest.values("pk")).select_related("worker")
+
+
+def fleet(*, project: Project, queue_ids: Sequence[UUID]) -> list[Member]:
+    """All of them, by name."""
+    found = members(list(serving(project=project, queue_ids=queue_ids)), queue_ids)
+    return sorted(found, key=lambda member: member.session.worker.uid)
+
+
+def members(sessions: Sequence[Session], queue_ids: Sequence[UUID]) -> list[Member]:
+    """What the tenant of these queues sees of some sessions."""
     held = _held([session.pk for session in sessions], queue_ids)
-    members = [Member(session, state_of(session), held.get(session.pk, 0)) for session in sessions]
-    return sorted(members, key=lambda member: member.session.worker.uid)
+    return [Member(session, state_of(session), held.get(session.pk, 0)) for session in sessions]
 
 
 def _held(session_ids: Sequence[UUID], queue_ids: Sequence[UUID]) -> dict[UUID, int]:

@@ -289,7 +289,3 @@ class WorkerAnswer(serializers.Serializer[Any]):
     last_seen_at = serializers.DateTimeField()
     sample = serializers.JSONField()
     capabilities = serializers.JSONField()
-
-
-class WorkersAnswer(serializers.Serializer[Any]):
-    results = WorkerAnswer(many=True)

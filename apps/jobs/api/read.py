@@ -25,16 +25,17 @@ from apps.queues.models import Queue
 
 
 class Somewhere(Endpoint):
-    """A list that is asked of one project or one queue."""
+    """A list that is asked of one project, or of one queue, which may name its project besides."""
 
     def where(self) -> tuple[UUID, Project, list[UUID]]:
         """What the cursors are bound to, the project, and the queues to look in."""
         project, queue = self.asked.get("project"), self.asked.get("queue")
-        if (project is None) == (queue is None):
-            raise BadInput.at("?project", "Name a project or a queue, and only one of them.")
         if queue:
-            found: Queue = self.reach(selectors.queues(self.caller), pk=queue)
+            within = {} if project is None else {"project": project}
+            found: Queue = self.reach(selectors.queues(self.caller), pk=queue, **within)
             return queue, found.project, [queue]
+        if project is None:
+            raise BadInput.at("?project", "Name a project or a queue.")
         home = self.reach(selectors.projects_with_queues(self.caller), pk=project)
         return home.pk, home, home.queue_ids  # type: ignore[attr-defined]
 

@@ -154,7 +154,7 @@ class Delete(Query):
 
 
 class WhereQuery(Query):
-    """Where to look: one of the two."""
+    """Where to look: in a project, or in one queue, of that project if both are named."""
 
     project = Id(required=False)
     queue = Id(required=False)

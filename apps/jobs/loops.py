@@ -268,7 +268,7 @@ def discard_old() -> float:
     prune.prune_sessions()
     prune.prune_ticks()
     prune.prune_minutes()
-    return 0.0 if prune.prune_dead() >= prune.LIMIT else JANITOR_SECONDS
+    return 0.0 if prune.prune_dead() else JANITOR_SECONDS
 
 
 def carry_out_deletions() -> float:

@@ -4,7 +4,6 @@
 MAY_SCAN = {
     "jobs/engine/purge.sql": "an operator's verb; queued jobs in id order have no index of their own",
     "jobs/engine/prune_dead.sql": "once a minute, over dead letters alone",
-    "jobs/engine/prune_ties.sql": "once a day and day, before it is dropped",
     "jobs/engine/prune_groups.sql": "once an hour, over batches and workflows",
     "jobs/engine/prune_sessions.sql": "once a minute, over sessions",
     "jobs/engine/prune_shelves.sql": "once an hour and day",

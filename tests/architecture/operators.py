@@ -54,7 +54,8 @@ from apps.jobs.engine.set_priority import set_priority
 from apps.jobs.engine.vanish import vanish, vanish_batches, vanish_dead, vanish_ticks, vanish_workflows
 from apps.jobs.engine.why import why
 from apps.jobs.engine.workspaces import generation_of, over
-from apps.jobs.selectors import workflows
+from apps.jobs.selectors import find, workflows
+from apps.workers.engine.vanish import vanish_reservations, vanish_sessions, vanish_workers
 
 FLOW: list[tuple[str, list[str]]] = [("a", []), ("b", ["a"])]
 
@@ -214,7 +215,13 @@ def _vanish(queue: Any) -> None:
     """A queue with everything in it is deleted, and its project."""
     doomed = seeded("queue", 1)
     assert vanish(queues=[doomed], limit=100).queues == [doomed]
+    [parent] = enqueue([NewJob(queue_id=doomed, type="ping")])
+    [child] = enqueue([NewJob(queue_id=queue.pk, type="ping", depends_on=[parent.job_id])])
+    vanish(queues=[doomed], after=UUID(int=parent.job_id.int - 1), limit=1)
+    assert find(child.job_id).state == "cancelled"
     assert vanish_dead(queue_id=doomed, limit=2)
     vanish_ticks(queue_id=doomed, limit=2)
     vanish_batches(queue_id=doomed, limit=2)
     vanish_workflows(project_id=queue.project_id, limit=2)
+    for forget in (vanish_reservations, vanish_sessions, vanish_workers):
+        forget(organization_id=queue.project.organization_id, limit=2)

@@ -163,10 +163,10 @@ def _look_after(queue: Any) -> None:
     prune.prune_dead()
     prune.prune_sessions()
     day = older(JOB, days=0)[-1].day
-    shelf = {"day": day, "limit": 100}
+    shelf = {"day": day, "limit": 100, "edges": 1000}
     prune._shelves(day=day, age=100, default_days=90)
     prune._expired(queues=[seeded("queue", 1)], **shelf)
-    prune._ties(**shelf)
+    prune._ties(after=UUID(int=0), **shelf)
     prune._groups(days=90, limit=100)
     prune._longest(default_days=90)
     relay()

@@ -107,6 +107,14 @@ def test_it_prints_its_figures_and_drops_its_database(server, what):
     assert databases(server, process.pid) == []
 
 
+def test_the_deletion_of_a_project_is_measured_like_that_of_a_queue():
+    out, err = start("deletion", "--of", "project", "--jobs", "2000", "--seconds", "2", "--json").communicate(timeout=180)
+    printed = json.loads(out or "{}")
+    assert printed.keys() == KEYS["deletion"] | {"unit", "settings", "postgres", "load"}, err
+    assert printed["settings"]["of"] == "project"
+    assert 0 < printed["settings"]["rows_left"] < printed["settings"]["rows"]
+
+
 def test_who_enqueues_waits_for_nobody_to_notify():
     """Case H21: with a notification inside the transaction most of the 64 are seen at its lock, look after look."""
     out, err = start("listeners", "--rounds", "1", "--seconds", "6", "--json").communicate(timeout=180)

@@ -15,6 +15,7 @@ from apps.audit.engine.prune import prune as prune_events
 from apps.audit.models import Event, Outbox
 from apps.audit.relay import relay
 from apps.jobs import services
+from apps.jobs.engine import prune as module
 from apps.jobs.engine.enqueue import NewJob
 from apps.jobs.engine.enqueue import enqueue as enqueue_many
 from apps.jobs.engine.partition import ATTEMPT, JOB
@@ -109,6 +110,46 @@ def test_edges_and_progress_go_with_the_job(queue, session, done):
     assert not Job.objects.exists()
     assert not Dependency.objects.exists()
     assert not Progress.objects.exists()
+
+
+@pytest.mark.parametrize("keeper", [False, True])
+def test_a_transaction_deletes_a_bounded_number_of_edges_however_many_a_job_has(keeper, queue, done, monkeypatch):
+    monkeypatch.setattr(module, "EDGES", 5)
+    brief = QueueFactory.create(project=queue.project, retention_days=2)
+    jobs = [done(3 if keeper else LONG_AGO, of=brief) for _ in range(6)]
+    if keeper:
+        done(3)
+    for job_id in jobs:
+        Dependency.objects.bulk_create(Dependency(parent_id=uuid4(), child_id=job_id) for _ in range(4))
+    rounds = counted(monkeypatch, "_expired" if keeper else "_ties")
+    prune()
+    assert not Dependency.objects.exists()
+    assert not Job.objects.filter(queue=brief).exists()
+    assert rounds == [8, 8, 8]
+
+
+def counted(monkeypatch, name):
+    """How many edges go with each call of a statement that deletes any."""
+    send, gone = getattr(module, name), []
+
+    def call(**params):
+        before = Dependency.objects.count()
+        rows = send(**params)
+        if left := before - Dependency.objects.count():
+            gone.append(left)
+        return rows
+
+    monkeypatch.setattr(module, name, call)
+    return gone
+
+
+def test_dead_letters_with_many_edges_go_in_small_batches(queue, done, monkeypatch):
+    monkeypatch.setattr(module, "EDGES", 5)
+    for _ in range(3):
+        dead = done(settings.RETENTION_DEAD_LETTER_DAYS + 1, outcome="permanent_error")
+        Dependency.objects.bulk_create(Dependency(parent_id=uuid4(), child_id=dead) for _ in range(4))
+    assert [prune_dead(), prune_dead(), prune_dead()] == [2, 1, 0]
+    assert not Dependency.objects.exists()
 
 
 def test_a_drop_that_a_crash_cut_short_is_finished(done):

@@ -7,14 +7,16 @@ import pytest
 from apps.accounts.models import ApiToken, Membership, Organization, Project, Role, User
 from apps.audit.models import Entry
 from apps.jobs import services
-from apps.jobs.models import Batch, Step, Workflow
+from apps.jobs.models import Batch, Dependency, Step, Workflow
 from apps.queues.models import Queue, RetryPolicy
+from apps.workers.models import Reservation, Session
 from tests.acts import enqueue, finish, take, take_one
 from tests.api.caller import Api, login_of, problem, someone, token_of
-from tests.factories import MembershipFactory, QueueFactory, RetryPolicyFactory
+from tests.factories import MembershipFactory, QueueFactory, RetryPolicyFactory, SessionFactory, WorkerFactory
 from tests.jobs.deletions import carry_out, fill, turn, vanish
 from tests.jobs.looks import ANN, state
 from tests.jobs.schedules import make_schedule
+from tests.jobs.workflows import begin
 
 pytestmark = pytest.mark.django_db
 
@@ -128,3 +130,35 @@ def test_a_schedule_that_goes_lets_its_job_finish(queue, session):
     finish(session, running)
     assert running.job_id == job
     assert state(running.job_id) == "completed"
+
+
+def test_the_end_of_a_job_wakes_nobody_that_goes_with_it(queue, owner):
+    """What is settled one by one in a layered workflow of a thousand jobs is half a million edges, for nobody to see."""
+    flow = begin(queue)
+    owner.delete(f"projects/{queue.project_id}?cancel=true")
+    carry_out()
+    assert Dependency.objects.filter(settled_at=None).count() == 5
+    assert not Workflow.objects.filter(pk=flow.pk).exists()
+
+
+def test_a_worker_that_others_share_is_there_for_them_again(queue, session, owner, organization):
+    film = begin(queue)
+    services.reserve(workflow_id=film.pk, actor=ANN, worker=session.worker.uid)
+    session.refresh_from_db()
+    assert session.reservation_id
+    owner.delete(f"orgs/{organization.pk}?cancel=true")
+    carry_out()
+    session.refresh_from_db()
+    assert session.reservation_id is None
+    assert not Organization.every.exists()
+
+
+def test_its_remote_workers_and_their_sessions_go_with_an_organization(queue, owner, organization):
+    mine = SessionFactory.create(worker=WorkerFactory.create(organization=organization), queues=[queue.pk])
+    film = begin(queue)
+    services.reserve(workflow_id=film.pk, actor=ANN, worker=mine.worker.uid)
+    owner.delete(f"orgs/{organization.pk}?cancel=true")
+    carry_out()
+    assert not Organization.every.exists()
+    assert not Session.objects.filter(pk=mine.pk).exists()
+    assert not Reservation.objects.exists()

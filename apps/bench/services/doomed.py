@@ -19,7 +19,7 @@ from apps.queues.models import Queue
 from apps.sql import Statement, run
 
 DAYS = 10
-STEPS, LAYER, SCHEDULES = 100, 5, 10  # steps of a workflow, and how many of them wait for as many
+STEPS, LAYER, SCHEDULES = 100, 10, 10  # steps of a workflow, and how many of them wait for as many
 
 # Old jobs in every final state, a tenth of them dead, a tenth still queued; each that ran has its row of the ledger.
 _JOBS = """

@@ -1,6 +1,8 @@
 """What is past its retention goes: whole days where nothing keeps them, else in batches."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import date
 from uuid import UUID
 
 from django.conf import settings
@@ -8,9 +10,11 @@ from django.conf import settings
 from apps.audit.engine.days import Cut, Daily, drop, existing, older
 from apps.jobs.engine.discard import discard_steps
 from apps.jobs.engine.partition import ATTEMPT, JOB, LOG
+from apps.jobs.engine.ready import NOWHERE
 from apps.sql import Statement, Steps, Verb
 
 LIMIT = 1000  # rows that one statement deletes
+EDGES = 10_000  # that hang on them: then fewer rows
 ROUNDS = 1000  # such statements of one call and day
 
 
@@ -23,9 +27,17 @@ class _Shelf:
     held: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """How many went at once, and whether it was a limit that kept others."""
+
+    jobs: int
+    more: bool
+
+
 _shelves = Statement.beside(__file__, _Shelf, "prune_shelves")
-_expired = Statement.beside(__file__, int, "prune_expired")
-_ties = Statement.beside(__file__, int, "prune_ties")
+_expired = Statement.beside(__file__, _Gone, "prune_expired")
+_ties: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "prune_ties")
 _longest = Statement.beside(__file__, int, "prune_longest")
 _dead: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "prune_dead")
 _groups = Statement.beside(__file__, int, "prune_groups")
@@ -47,7 +59,7 @@ def prune() -> list[str]:
 
 def prune_dead_steps(*, limit: int = LIMIT) -> Steps[int]:
     """Discard dead letters past their retention, each with an event; answers how many."""
-    ids = yield from _dead.ask(default_days=settings.RETENTION_DEAD_LETTER_DAYS, limit=limit)
+    ids = yield from _dead.ask(default_days=settings.RETENTION_DEAD_LETTER_DAYS, limit=limit, edges=EDGES)
     if not ids:
         return 0
     return len((yield from discard_steps(ids=ids)))
@@ -81,17 +93,24 @@ def _prune_day(part: Cut) -> bool:
     if len(expired) == len(shelves) and not any(shelf.held for shelf in shelves):
         if not shelves and part.age <= settings.RETENTION_JOBS_DAYS:
             return False  # a quiet day: it goes with its neighbours
-        _until_done(_ties, day=part.day, limit=LIMIT)
+        _untie(part.day)
         drop(JOB, part)
         return True
     if expired:
-        _until_done(_expired, day=part.day, queues=expired, limit=LIMIT)
+        _delete(part.day, expired)
     return False
 
 
-def _until_done(statement: Statement[int], **params: object) -> None:
+def _untie(day: date) -> None:
+    after = NOWHERE
+    while some := _ties(day=day, after=after, limit=LIMIT, edges=EDGES):
+        [after] = some
+
+
+def _delete(day: date, queues: Collection[UUID]) -> None:
     for _ in range(ROUNDS):
-        if statement(**params)[0] < LIMIT:
+        [gone] = _expired(day=day, queues=list(queues), limit=LIMIT, edges=EDGES)
+        if not gone.more:
             return
 
 

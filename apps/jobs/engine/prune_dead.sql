@@ -1,4 +1,5 @@
--- Hold some dead letters that their queue keeps no longer, for discard.sql; their edges and progress go at once.
+-- Hold some dead letters that their queue keeps no longer, for discard.sql; their progress goes at once. As many as
+-- have so many edges together, for one may wait for a thousand.
 WITH old AS MATERIALIZED (
     SELECT job.id
     FROM jobs_job_dead AS job
@@ -10,8 +11,14 @@ WITH old AS MATERIALIZED (
     FOR UPDATE OF job SKIP LOCKED
 ),
 
-untied AS (DELETE FROM jobs_dependency AS edge USING old WHERE edge.child_id = old.id),
+weighed AS (
+    SELECT old.id, sum(ties.count) OVER (ORDER BY old.id) - ties.count AS before
+    FROM old
+    CROSS JOIN LATERAL (SELECT count(*) AS count FROM jobs_dependency AS edge WHERE edge.child_id = old.id) AS ties
+),
 
-silenced AS (DELETE FROM jobs_progress AS progress USING old WHERE progress.job_id = old.id)
+chosen AS MATERIALIZED (SELECT weighed.id FROM weighed WHERE weighed.before < %(edges)s),
 
-SELECT id FROM old;
+silenced AS (DELETE FROM jobs_progress AS progress USING chosen WHERE progress.job_id = chosen.id)
+
+SELECT chosen.id FROM chosen;

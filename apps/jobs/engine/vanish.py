@@ -12,6 +12,7 @@ from apps.jobs.states import JobState, Reason
 from apps.sql import Statement, Steps, Verb
 
 LIMIT = 1000  # live rows looked at, or others deleted, in one batch
+EDGES = 10_000  # that hang on dead letters: then fewer of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Walked:
 
 
 _vanish = Statement.beside(__file__, Walked)
+_out: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "vanish_out")
 _dead: Statement[UUID] = Statement.beside(__file__, lambda job_id: job_id, "vanish_dead")
 _ticks = Statement.beside(__file__, int, "vanish_ticks")
 _batches = Statement.beside(__file__, int, "vanish_batches")
@@ -44,13 +46,15 @@ def vanish_steps(*, queues: Sequence[UUID], after: UUID = NOWHERE, limit: int = 
     if not walked.waiting:
         return walked
     shelved = yield from shelve(ids=walked.waiting, reason=Reason.CANCELLED)
-    children = yield from wake(ended={row.job_id: JobState.CANCELLED for row in shelved if row.has_dependents})
+    parents = [row.job_id for row in shelved if row.has_dependents]
+    others: list[UUID] = (yield from _out.ask(parents=parents, queues=list(queues))) if parents else []
+    children = yield from wake(ended=dict.fromkeys(others, JobState.CANCELLED))
     return replace(walked, woken=frozenset(child.queue_id for child in children if child.state == JobState.QUEUED))
 
 
 def vanish_dead_steps(*, queue_id: UUID, limit: int = LIMIT) -> Steps[int]:
     """Discard some dead letters of a queue; answers how many."""
-    ids = yield from _dead.ask(queue_id=queue_id, limit=limit)
+    ids = yield from _dead.ask(queue_id=queue_id, limit=limit, edges=EDGES)
     if not ids:
         return 0
     return len((yield from discard_steps(ids=ids)))

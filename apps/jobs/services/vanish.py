@@ -14,6 +14,7 @@ from apps.jobs.engine.wake import wake_queue
 from apps.queues.engine.vanish import Deleted, vanish_due, vanish_mark
 from apps.queues.models import Queue
 from apps.queues.services.deletion import drop, forget_minutes, mark
+from apps.workers.engine.vanish import vanish_reservations, vanish_sessions, vanish_workers
 
 LIMIT = 1000  # rows of one transaction
 SECONDS = 20.0  # that one turn takes at most, so that all have theirs
@@ -31,7 +32,7 @@ def carry_out() -> bool:
         _finish_project(project_id, until)
     organizations = list(Organization.every.filter(deleted_at__isnull=False).values_list("pk", flat=True))
     for organization_id in organizations:
-        drop_organization(organization_id)
+        _finish_organization(organization_id, until)
     return bool(doomed or projects or organizations)
 
 
@@ -81,6 +82,15 @@ def _finish_project(project_id: UUID, until: float) -> None:
         return
     if _until_none(partial(engine.vanish_workflows, project_id=project_id, limit=LIMIT), until):
         drop_project(project_id)
+
+
+def _finish_organization(organization_id: UUID, until: float) -> None:
+    """Drop an organization whose projects have gone, after its own workers: what these said is no evidence any more."""
+    if Project.every.filter(organization_id=organization_id).exists():
+        return
+    forgets = (vanish_reservations, vanish_sessions, vanish_workers)
+    if all(_until_none(partial(one, organization_id=organization_id, limit=LIMIT), until) for one in forgets):
+        drop_organization(organization_id)
 
 
 def _until_none(forget: Callable[[], int], until: float) -> bool:

@@ -108,7 +108,9 @@ def test_it_prints_its_figures_and_drops_its_database(server, what):
 
 
 def test_the_deletion_of_a_project_is_measured_like_that_of_a_queue():
-    out, err = start("deletion", "--of", "project", "--jobs", "2000", "--seconds", "2", "--json").communicate(timeout=180)
+    out, err = start("deletion", "--of", "project", "--jobs", "2000", "--seconds", "2", "--json").communicate(
+        timeout=180
+    )
     printed = json.loads(out or "{}")
     assert printed.keys() == KEYS["deletion"] | {"unit", "settings", "postgres", "load"}, err
     assert printed["settings"]["of"] == "project"

@@ -1,12 +1,14 @@
 """Projects, organizations and people that go while work runs; what was done stays on record. Case H34."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from apps.accounts.models import ApiToken, Membership, Organization, Project, Role, User
 from apps.audit.models import Entry
 from apps.jobs import services
+from apps.jobs.engine import vanish as engine
 from apps.jobs.models import Batch, Dependency, Step, Workflow
 from apps.queues.models import Queue, RetryPolicy
 from apps.workers.models import Reservation, Session
@@ -162,3 +164,13 @@ def test_its_remote_workers_and_their_sessions_go_with_an_organization(queue, ow
     assert not Organization.every.exists()
     assert not Session.objects.filter(pk=mine.pk).exists()
     assert not Reservation.objects.exists()
+
+
+def test_dead_letters_with_many_edges_go_in_small_batches(queue, session, monkeypatch):
+    monkeypatch.setattr(engine, "EDGES", 5)
+    dead = [enqueue(queue) for _ in range(3)]
+    finish(session, *take(session, queue, limit=3), outcome="permanent_error")
+    for job_id in dead:
+        Dependency.objects.bulk_create(Dependency(parent_id=uuid4(), child_id=job_id) for _ in range(4))
+    assert [engine.vanish_dead(queue_id=queue.pk) for _ in range(3)] == [2, 1, 0]
+    assert not Dependency.objects.exists()

@@ -14,17 +14,25 @@ from django.db.utils import NotSupportedError, OperationalError
 
 TAG = "fencepost"  # what config/wsgi.py and config/asgi.py run before they serve
 SAFE_SSLMODES = {"require", "verify-ca", "verify-full"}
+SECRET_KEY_MIN, SECRET_KEY_SIGNS = 50, 5  # characters, and different ones among them
 METRICS_TOKEN_MIN = 20  # characters
 LLM_SECONDS_MAX = 45  # longer would hold up a scheduler that is told to stop
 GUESSABLE = {"", "admin", "changeme", "fencepost", "password", "postgres", "secret"}
 
 
 def _secret_key_is_known() -> bool:
-    return settings.SECRET_KEY == settings.INSECURE_SECRET_KEY or len(settings.SECRET_KEY) < 50
+    return any(
+        key == settings.INSECURE_SECRET_KEY
+        or len(key) < SECRET_KEY_MIN
+        or len(set(key)) < SECRET_KEY_SIGNS
+        or key.startswith("django-insecure-")
+        for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    )
 
 
 def _any_host_is_allowed() -> bool:
-    return not settings.ALLOWED_HOSTS or "*" in settings.ALLOWED_HOSTS
+    everybody = {"*", ".", "http://*", "https://*"}
+    return not settings.ALLOWED_HOSTS or not everybody.isdisjoint([*settings.ALLOWED_HOSTS, *settings.ALLOWED_ORIGINS])
 
 
 def _cookies_travel_in_the_clear() -> bool:
@@ -67,8 +75,14 @@ def _model_cannot_be_asked() -> bool:
 
 
 IN_PRODUCTION: dict[str, tuple[Callable[[], bool], str]] = {
-    "E001": (_secret_key_is_known, "SECRET_KEY is the public default, or shorter than 50 characters."),
-    "E002": (_any_host_is_allowed, "ALLOWED_HOSTS is empty or has *, which also switches off the Origin check."),
+    "E001": (
+        _secret_key_is_known,
+        "SECRET_KEY, or one of SECRET_KEY_FALLBACKS, is public, shorter than 50 characters or of few different ones.",
+    ),
+    "E002": (
+        _any_host_is_allowed,
+        "ALLOWED_HOSTS is empty, or it or ALLOWED_ORIGINS has *, which also switches off the Origin check.",
+    ),
     "E003": (lambda: settings.DEBUG, "DEBUG is on: errors would show settings and data to anybody."),
     "E004": (_cookies_travel_in_the_clear, "HTTPS is off: sessions and tokens would travel in the clear."),
     "E005": (_database_is_read_on_the_wire, "DATABASE_URL has no sslmode=require, verify-ca or verify-full."),

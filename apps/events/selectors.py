@@ -4,13 +4,10 @@ from http.cookies import SimpleCookie
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
-from django.http import HttpRequest
 
-from apps.accounts.models import User
 from apps.accounts.selectors import Caller, caller_of_token, caller_of_user
 from apps.accounts.selectors.reach import projects
+from apps.accounts.selectors.sessions import user_of
 from apps.errors import Forbidden, NotAuthenticated, NotFound
 
 
@@ -35,9 +32,5 @@ def session_key_in(cookies: str) -> str | None:
 
 
 def _caller_of_session(session_key: str | None) -> Caller | None:
-    if not session_key:
-        return None
-    request = HttpRequest()
-    request.session = SessionStore(session_key)
-    user = get_user(request)  # checks the session's age and the password it was opened with
-    return caller_of_user(user) if isinstance(user, User) and user.is_active else None
+    user = user_of(session_key) if session_key else None
+    return caller_of_user(user) if user else None

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from allauth.usersessions.models import UserSession
 from django.conf import settings
-from django.contrib.auth import HASH_SESSION_KEY
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.db.models import Q, QuerySet
 from django.utils.crypto import constant_time_compare
 from django.utils.timezone import now
@@ -43,6 +43,13 @@ def places(user: User, *, token_id: UUID | None, session_key: str | None) -> lis
         for one in tokens_of(user).order_by("-id")[:MOST]
     ]
     return sorted([*pages, *logins], key=lambda one: one.created_at, reverse=True)
+
+
+def user_of(key: str) -> User | None:
+    """Whose a page's session is, if it has not ended; unlike Django's own way of asking, this gives it no new key."""
+    user_id = SessionStore(key).get(SESSION_KEY)
+    user = User.objects.filter(pk=user_id, is_active=True).first() if user_id else None
+    return user if user is not None and _holds(user, key) else None
 
 
 def _holds(user: User, key: str) -> bool:

@@ -10,14 +10,16 @@ from django.contrib import messages
 from django.http import HttpRequest
 from django.shortcuts import redirect, render
 from django.utils.csp import CSP
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.csp import csp_override
 from unfold.sites import UnfoldAdminSite
 
-# Unfold's Alpine evaluates attributes and sets styles; nothing outside /admin/ is allowed that.
+# Unfold's Alpine evaluates attributes and sets styles, its popups are frames; nothing outside /admin/ is allowed that.
 POLICY: dict[str, Any] = {
     **settings.SECURE_CSP,
     "script-src": [CSP.SELF, CSP.UNSAFE_EVAL],
     "style-src": [CSP.SELF, CSP.UNSAFE_INLINE],
+    "frame-ancestors": [CSP.SELF],
 }
 
 
@@ -28,7 +30,8 @@ class Console(UnfoldAdminSite):
             super().register(model_or_iterable, admin_class, **options)
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:  # noqa: FBT001 - as Django declares it
-        return csp_override(POLICY)(super().admin_view(_with_two_factors(view), cacheable))
+        ours = super().admin_view(_with_two_factors(view), cacheable)
+        return xframe_options_sameorigin(csp_override(POLICY)(ours))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Through the same door as everybody, second factor and counted failures included."""

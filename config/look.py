@@ -14,7 +14,7 @@ CONTENT = {
     "object-src": [CSP.NONE],
     "base-uri": [CSP.NONE],
     "form-action": [CSP.SELF],
-    "frame-ancestors": [CSP.SELF],
+    "frame-ancestors": [CSP.NONE],
 }
 
 UNFOLD = {

@@ -22,6 +22,8 @@ DEBUG = env.bool("DEBUG", default=not PRODUCTION)
 # Public on purpose, so that a fresh clone runs at once; refused in production.
 INSECURE_SECRET_KEY = "insecure-development-key-that-every-clone-of-fencepost-shares"  # noqa: S105
 SECRET_KEY = env.str("SECRET_KEY", default=INSECURE_SECRET_KEY)
+# The keys before it, while what they signed is still to be good; new things are signed with the one above.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 # Other sites whose pages may post here and open sockets, with scheme: https://ops.example.com
 ALLOWED_ORIGINS = env.list("ALLOWED_ORIGINS", default=[])
@@ -65,6 +67,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.middleware.request_id",
+    "config.bodies.bodies",  # before anything that reads a form
     "config.probes.probes",  # before anything that looks at Host or scheme
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
@@ -189,10 +192,13 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
+# Browsers take a cookie of such a name only over https, for this host alone: no neighbour under one domain plants one.
+_HOST = "__Host-" if HTTPS else ""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_HOST}sessionid", f"{_HOST}csrftoken"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "SAMEORIGIN"  # the admin's popups are frames of our own
+X_FRAME_OPTIONS = "DENY"  # but for the admin, whose popups are frames of its own (config/console.py)
 SECURE_CSP = look.CONTENT  # what a page may load, and from where
 
 STATIC_URL = "static/"

@@ -31,7 +31,9 @@ CHECK_SECONDS = 15.0  # between looks whether the reader may still read; each is
 TICK_SECONDS = 1.0
 SEND_SECONDS = 10.0  # what one frame may take to leave
 BEHIND_MAX = 10_000  # frames, for a reader that had caught up
+HEARD_MAX = 1024  # characters of one frame of a client's
 UNAVAILABLE, TOO_SLOW, OUR_FAULT = 4503, 4408, 1011
+NO_TEXT, TOO_LONG = 1003, 1009
 
 log = structlog.get_logger(__name__)
 
@@ -80,8 +82,13 @@ class EventStream(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.gather(self.serving, return_exceptions=True)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        if text_data == "ping":
+        """Nothing but `ping` is expected, so that nothing long is ever sent by a reader of ours."""
+        if bytes_data is not None:
+            await self._hang_up(NO_TEXT)
+        elif text_data == "ping":
             await self.send("pong")
+        elif len(text_data or "") > HEARD_MAX:
+            await self._hang_up(TOO_LONG)
 
     async def _serve(self) -> None:
         code = OUR_FAULT

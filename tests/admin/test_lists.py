@@ -148,7 +148,9 @@ def test_payloads_are_shown_as_text_with_every_digit(console, queue):
 
 
 def test_only_the_admin_may_evaluate(console, queue):
-    policy = console.get(list_of(Queue))["Content-Security-Policy"]
+    shown = console.get(list_of(Queue))
+    assert shown["X-Frame-Options"] == "SAMEORIGIN"
+    policy = shown["Content-Security-Policy"]
     assert "'unsafe-eval'" in policy
     assert "script-src 'self' 'unsafe-eval';" in policy
     assert "frame-ancestors 'self'" in policy

@@ -54,7 +54,7 @@ def test_static_files_come_as_bytes_and_are_not_sent_twice():
 def test_pages_have_a_strict_content_policy(client):
     policy = client.get("/nowhere")["Content-Security-Policy"]
     assert "unsafe" not in policy
-    assert "frame-ancestors 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
 
 
 @pytest.mark.parametrize(

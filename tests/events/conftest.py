@@ -63,7 +63,7 @@ def reader(project) -> Callable[..., Reader]:
         return Reader(
             application,
             f"/api/v1/projects/{of.pk}/events/stream?{query}",
-            headers=[*headers],
+            headers=[(b"host", b"localhost"), *headers],
             subprotocols=["fencepost.v1", f"fencepost.token.{text}"] if text else [],
         )
 

@@ -1,9 +1,11 @@
 """Who may follow a project, and for how long."""
 
 from importlib import import_module
+from urllib.parse import urlparse
 
 import pytest
 from asgiref.sync import sync_to_async
+from channels.security.websocket import OriginValidator
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.db import connection
@@ -51,11 +53,35 @@ async def test_a_session_with_an_allowed_origin_may(reader, member):
     await socket.disconnect()
 
 
-@pytest.mark.parametrize("origin", [[], [(b"origin", b"https://evil.example")]])
+ELSEWHERE = ["https://evil.example", "http://localhost.evil.example", "http://localhost:8001", "null", "", "http://"]
+
+
+@pytest.mark.parametrize("origin", [None, *ELSEWHERE])
 async def test_a_session_from_elsewhere_is_not_even_accepted(reader, member, origin):
     _, cookie = await sync_to_async(log_in)(member.user)
-    socket = reader(headers=[cookie, *origin])
+    socket = reader(headers=[cookie] if origin is None else [cookie, (b"origin", origin.encode())])
     assert not (await socket.connect(timeout=10))[0]
+
+
+@pytest.mark.parametrize(
+    ("https", "host", "origin", "may"),
+    [
+        (True, "localhost", "https://localhost", True),
+        (True, "localhost", "http://localhost", False),
+        (False, "localhost:8000", "http://localhost:8000", True),
+        (False, "LOCALHOST", "http://localhost", True),
+        (False, "evil.example", "http://evil.example", False),
+        (False, "", "http://localhost", False),
+        (True, "localhost", "https://ops.example.com", True),
+        (True, "localhost", "http://ops.example.com", False),
+    ],
+)
+def test_a_site_is_its_scheme_host_and_port(settings, https, host, origin, may):
+    from config.asgi import _origins
+
+    settings.HTTPS, settings.ALLOWED_ORIGINS = https, ["https://ops.example.com"]
+    allowed = OriginValidator(None, _origins({"headers": [(b"host", host.encode())]}))
+    assert allowed.valid_origin(urlparse(origin)) == may
 
 
 @pytest.mark.parametrize("text", [None, "", "fp_nonsense", "x" * 5000])
@@ -179,3 +205,32 @@ async def test_any_other_address_is_told_so(reader, token):
 def _forget(*, first_seq: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM audit_event WHERE first_seq = %s", [first_seq])
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [({"text_data": "x" * 1025}, 1009), ({"text_data": "[" * 60_000}, 1009), ({"bytes_data": b"ping"}, 1003)],
+)
+async def test_who_sends_what_no_reader_sends_is_hung_up_on(listening, sent, code):
+    await listening.send_to(**sent)
+    assert await listening.code() == code
+
+
+async def test_a_short_text_that_means_nothing_is_passed_over(listening):
+    for text in ("pong", "{", "x" * 1024):
+        await listening.send_to(text_data=text)
+    await listening.send_to(text_data="ping")
+    assert await listening.receive_from(timeout=10) == "pong"
+
+
+async def test_while_the_secret_key_is_changed_nobody_is_logged_out(reader, member, settings):
+    settings.SECRET_KEY = "an old key"
+    session, cookie = await sync_to_async(log_in)(member.user)
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a new key", ["an old key"]
+    for _ in range(2):  # looking must leave the cookie good
+        socket = reader(headers=[cookie, ORIGIN])
+        await socket.connect(timeout=10)
+        assert (await socket.frame())["kind"] == "hello"
+        await socket.disconnect()
+    settings.SECRET_KEY_FALLBACKS = []
+    assert await code_of(reader(headers=[cookie, ORIGIN])) == 4401

@@ -22,7 +22,7 @@ CSP_OF_DOCS: dict[str, list[str]] = {
     "worker-src": ["blob:"],
     "object-src": [CSP.NONE],
     "base-uri": [CSP.NONE],
-    "frame-ancestors": [CSP.SELF],
+    "frame-ancestors": [CSP.NONE],
 }
 
 

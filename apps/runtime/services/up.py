@@ -14,6 +14,7 @@ from django.conf import settings
 
 from apps.runtime.supervisor.options import default_name
 
+FRAME_MAX = 65_536  # bytes that a socket's client may send at once: a page sends none
 PATIENCE = 35.0  # seconds: a worker's grace and its last word
 
 log = structlog.get_logger("fencepost.up")
@@ -37,7 +38,9 @@ def up(*, host: str, port: int, worker_flags: Sequence[str] = ()) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with suppress(KeyboardInterrupt):
-            uvicorn.run("config.asgi:application", host=host, port=port, log_config=None, lifespan="off")
+            uvicorn.run(
+                "config.asgi:application", host=host, port=port, log_config=None, lifespan="off", ws_max_size=FRAME_MAX
+            )
     finally:
         by_itself = worker.poll()
         ending.set()

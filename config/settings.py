@@ -201,23 +201,17 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"  # but for the admin, whose popups are frames of its own (config/console.py)
 SECURE_CSP = look.CONTENT  # what a page may load, and from where
 
-STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_URL, STATIC_ROOT = "static/", BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = DEBUG
+_PLAIN, _PACKED = "django.contrib.staticfiles.storage.Static", "whitenoise.storage.CompressedManifestStatic"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {
-        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
-    },
+    "staticfiles": {"BACKEND": f"{_PLAIN if DEBUG else _PACKED}FilesStorage"},
 }
 
-LANGUAGE_CODE = "en-gb"
-USE_I18N = False
-USE_TZ = True
-TIME_ZONE = "UTC"
+LANGUAGE_CODE, TIME_ZONE = "en-gb", "UTC"
+USE_I18N, USE_TZ = False, True
 FORMAT_MODULE_PATH = ["config.formats"]  # times that sort and line up
 
 # How mail leaves the house: smtp+tls://user:password@host:587, or consolemail:// to print it.

@@ -94,7 +94,7 @@ def test_a_queue_is_replayed_and_says_what_it_left(api, queue, session, dead):
     child = acts.enqueue(queue, depends_on=[parent])
     fail_for_good(session, queue, parent)
     answer = api.post(f"queues/{queue.pk}/dlq/replay", {"limit": 10, "rate_per_second": 5}).json()
-    assert answer == {"replayed": 1, "skipped": [str(parent)], "full": False, "more": False}
+    assert answer == {"replayed": 1, "skipped": [str(parent)], "full": False, "more": False, "upto": str(parent)}
     left = problem(api.post(f"jobs/{parent}/replay"), 409, "not_replayable")
     assert left["descendants"] == [str(child)]
     api.post(f"jobs/{parent}/replay", {"revive_descendants": True})

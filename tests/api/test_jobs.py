@@ -138,13 +138,14 @@ def test_a_dead_letter_runs_again(api, queue, session):
 
 
 def test_a_queues_dead_letters_run_again_together(api, queue, session):
-    for _ in range(3):
-        acts.enqueue(queue)
+    dead = [str(acts.enqueue(queue)) for _ in range(3)]
     acts.finish(session, *acts.take(session, queue), outcome="permanent_error", error_class="OSError")
     path = f"queues/{queue.pk}/dlq/replay"
     none = {"skipped": [], "full": False, "more": False}
-    assert api.post(path, {"error_class": "ValueError"}).json() == {"replayed": 0, **none}
-    assert api.post(path, {"limit": 2, "rate_per_second": 0.5}).json() == {"replayed": 2, **none, "more": True}
+    assert api.post(path, {"error_class": "ValueError"}).json() == {"replayed": 0, **none, "upto": None}
+    two = {"replayed": 2, **none, "more": True, "upto": dead[1]}
+    assert api.post(path, {"limit": 2, "rate_per_second": 0.5}).json() == two
+    assert api.post(path, {"after": dead[2]}).json() == {"replayed": 0, **none, "upto": dead[2]}
     states = [row["state"] for row in api.get(f"jobs?queue={queue.pk}").json()["results"]]
     assert sorted(states) == ["dead_letter", "queued", "scheduled"]
     for bad in ({"limit": 0}, {"limit": 1001}, {"rate_per_second": 0}, {"rate_per_second": "1"}):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -107,7 +108,9 @@ def test_every_id_that_a_body_can_name_is_among_them():
     for path, methods in DOCUMENT["paths"].items():
         for one in methods.values():
             for content in one.get("requestBody", {}).get("content", {}).values():
-                assert set(ids_of(content["schema"], schemas)) <= tried | {"job"}, path
+                assert set(ids_of(content["schema"], schemas)) <= tried | {"job", "after"}, (
+                    path
+                )  # each has a test of its own
 
 
 def names_of(body: Any) -> Iterator[str]:
@@ -130,6 +133,16 @@ def ids_of(schema: Any, schemas: Any, name: str = "") -> Iterator[str]:
     for below in (found.get("items"), *found.get("allOf", []), *found.get("oneOf", []), *found.get("anyOf", [])):
         if isinstance(below, dict):
             yield from ids_of(below, schemas, name)
+
+
+def test_a_place_to_go_on_after_is_a_place_and_no_job(world, other, strong):
+    """It is compared with, never looked up: of whose job it is nothing can be told."""
+    told = []
+    for place in (other.queued, UUID(int=other.queued.int + 1)):
+        answer = strong.post(f"queues/{world.queue}/dlq/replay", {"after": str(place)}).json()
+        assert answer.pop("upto") == str(place)
+        told.append(answer)
+    assert told[0] == told[1]
 
 
 def test_a_worker_ends_and_holds_no_job_of_another_tenant(world, other, organization):

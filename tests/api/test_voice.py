@@ -127,3 +127,8 @@ def test_what_is_missing_is_said_alike(api, queue):
     ):
         [fault] = problem(api.post(path, body), 400)["errors"]
         assert fault["detail"] == "This must be given.", path
+
+
+def test_a_number_is_no_id(api, organization):
+    refused = api.post(f"orgs/{organization.pk}/tokens", {"name": "x", "scopes": ["read"], "project": 5})
+    assert problem(refused, 400)["errors"] == [{"pointer": "#/project", "detail": "This must be an id."}]

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket as tcp
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -16,6 +17,7 @@ from apps.audit.models import Outbox
 from apps.audit.relay import relay
 from apps.audit.tail import live
 from apps.events import consumers
+from apps.runtime.services.up import BOUNDS
 from tests.events.conftest import atell
 
 pytestmark = pytest.mark.usefixtures("own_database")
@@ -28,7 +30,8 @@ async def port(own_database):
 
     with tcp.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(tcp.SOL_SOCKET, tcp.SO_SNDBUF, 131_072)  # its connections inherit it
-        server = uvicorn.Server(uvicorn.Config(application, ws="websockets-sansio", lifespan="off", log_level="error"))
+        config = uvicorn.Config(application, ws="websockets-sansio", lifespan="off", log_level="error", **BOUNDS)
+        server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         yield listener.getsockname()[1]
         server.should_exit = server.force_exit = True
@@ -105,3 +108,21 @@ def _flood(project):
             at=project.created_at,
         )
     relay()
+
+
+@pytest.mark.parametrize("line", [b"X-A: %s\r\n" % (b"a" * 1000), b"a" * 1000])
+async def test_a_head_that_does_not_end_is_not_kept(port, line):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-B: ")
+    with suppress(ConnectionError):
+        for _ in range(4000):
+            writer.write(line)
+            await writer.drain()
+        writer.write(b"\r\n\r\n")
+        assert (await reader.read(12)).startswith(b"HTTP/1.1 4")
+    writer.close()
+
+
+def test_the_runbook_says_the_same_bounds():
+    said = f"uvicorn --http {BOUNDS['http']} --ws-max-size {BOUNDS['ws_max_size']} config.asgi:application"
+    assert said in (Path(__file__).parents[2] / "docs" / "runbook.md").read_text()

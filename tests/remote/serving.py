@@ -17,6 +17,7 @@ from django.db import connection
 from tests.databases import Database
 from tests.processes import until
 
+BOUNDS = ("--http", "h11", "--ws-max-size", "65536")  # as the runbook says
 APPLICATION = "tests-stream"  # what the server's connections are called
 
 
@@ -39,7 +40,7 @@ class Server:
         command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--host", "127.0.0.1"]
         with self.log.open("ab") as output:
             self.popen = subprocess.Popen(
-                [*command, "--port", str(self.port), "--lifespan", "off", "--log-level", "warning"],
+                [*command, *BOUNDS, "--port", str(self.port), "--lifespan", "off", "--log-level", "warning"],
                 env=self.env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
         until(self._answers, within=40, what=self.log.read_text)

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import structlog
 import uvicorn
@@ -14,7 +15,9 @@ from django.conf import settings
 
 from apps.runtime.supervisor.options import default_name
 
-FRAME_MAX = 65_536  # bytes that a socket's client may send at once: a page sends none
+# What a stranger may make the server keep: h11 ends a request whose head has no end, which httptools does not; and no
+# client of a socket has much to say. docs/runbook.md says the same for production.
+BOUNDS: dict[str, Any] = {"http": "h11", "ws_max_size": 65_536}
 PATIENCE = 35.0  # seconds: a worker's grace and its last word
 
 log = structlog.get_logger("fencepost.up")
@@ -38,9 +41,7 @@ def up(*, host: str, port: int, worker_flags: Sequence[str] = ()) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with suppress(KeyboardInterrupt):
-            uvicorn.run(
-                "config.asgi:application", host=host, port=port, log_config=None, lifespan="off", ws_max_size=FRAME_MAX
-            )
+            uvicorn.run("config.asgi:application", host=host, port=port, log_config=None, lifespan="off", **BOUNDS)
     finally:
         by_itself = worker.poll()
         ending.set()

@@ -1,6 +1,7 @@
 """What every request passes: its id, the static files; and the name that a failed login is counted under."""
 
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import iscoroutinefunction
 from typing import cast
@@ -90,5 +91,5 @@ def login_name(request: HttpRequest, credentials: Mapping[str, str] | None = Non
     for source in (credentials or {}, request.POST):
         for field in ("email", "username", "login"):
             if name := source.get(field):
-                return name.strip().lower()
+                return unicodedata.normalize("NFKC", name).strip().lower()
     return None

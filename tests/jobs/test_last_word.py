@@ -4,6 +4,7 @@ import pytest
 
 from apps.jobs.engine.heartbeat import Told
 from apps.jobs.engine.last_word import last_word
+from apps.jobs.engine.replay import replay
 from apps.jobs.models import Progress
 from apps.jobs.selectors import detail, find
 from tests.acts import enqueue, finish, take_one
@@ -56,6 +57,16 @@ def test_a_later_attempt_does_not_show_how_far_the_one_before_came(queue, sessio
     assert detail.progress(find(job_id))
     come_round(job_id)
     take_one(session, queue)
+    assert detail.progress(find(job_id)) is None
+
+
+def test_a_replayed_job_does_not_show_how_far_it_came_before(queue, session):
+    job_id = enqueue(queue)
+    taken = take_one(session, queue)
+    say(session, taken, 5)
+    finish(session, taken, outcome="permanent_error", error_class="Broken")
+    assert detail.progress(find(job_id))
+    replay(delays_ms={job_id: 0})
     assert detail.progress(find(job_id)) is None
 
 

@@ -20,6 +20,9 @@ taken AS (
         coalesce(%(payload)s::text::jsonb, job.payload) AS payload, coalesce(asked.delay_ms, 0) AS delay_ms
 ),
 
+-- How far the generation before came is not how far this one is.
+silenced AS (DELETE FROM jobs_progress AS progress USING taken WHERE progress.job_id = taken.id),
+
 placed AS (
     INSERT INTO jobs_job_live (
         id, queue_id, created_at, ranked_aging, batch_id,

@@ -241,4 +241,5 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-
     name = "session"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
-        return {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": "With X-CSRFToken on changes."}
+        words = "With X-CSRFToken on changes. Where HTTPS is on, the cookie's name is `__Host-sessionid`."
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": words}

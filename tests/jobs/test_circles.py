@@ -13,7 +13,7 @@ from tests.jobs.test_set_parents import refusal_of, wait_for
 
 def test_a_job_cannot_wait_for_itself(queue):
     job_id, other = enqueue(queue), enqueue(queue)
-    assert f"{job_id} → {job_id}." in refusal_of(job_id, other, job_id)
+    assert "cannot wait for itself" in refusal_of(job_id, other, job_id, at="#/depends_on/1")
 
 
 def test_a_circle_is_named(queue):

@@ -85,9 +85,9 @@ class CodeAgain(_Counted, forms.ReauthenticateForm):  # type: ignore[misc]
 
 def locked(request: HttpRequest, response: HttpResponse | None, credentials: Any) -> HttpResponse:
     """What a page answers while somebody is locked out (AXES_LOCKOUT_CALLABLE)."""
-    wait = str(int(cool_off().total_seconds()))
-    words = "Too many failed log-ins; wait and try again."
-    return HttpResponse(words, status=429, content_type="text/plain", headers={"Retry-After": wait})
+    wait = int(cool_off().total_seconds())
+    words = f"Too many failed log-ins; try again in {wait // 60} minutes."
+    return HttpResponse(words, status=429, content_type="text/plain", headers={"Retry-After": str(wait)})
 
 
 def _actor(user: Any, request: HttpRequest) -> Actor:

@@ -180,6 +180,7 @@ AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False  # it ends after the last failure, however often it is tried
 AXES_LOCKOUT_CALLABLE = "config.doors.locked"
 AXES_USERNAME_CALLABLE = "config.middleware.login_name"
 AXES_CLIENT_IP_CALLABLE = "apps.accounts.api.authentication.address_of"  # as TRUSTED_PROXIES says

@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 import pytest
+from axes.models import AccessAttempt
 from django.db import connection
+from django.db.models import F
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
@@ -92,6 +94,19 @@ def test_an_address_that_is_only_claimed_does_not_count(ada):
     for number in range(10):
         Api().post("auth/login", {**RIGHT, "password": "wrong"}, **{"X-Forwarded-For": f"198.51.100.{number}"})
     problem(Api().post("auth/login", RIGHT, **{"X-Forwarded-For": "198.51.100.99"}), 429)
+
+
+def test_tries_during_a_lock_do_not_prolong_it(ada):
+    def later(minutes: int) -> None:
+        AccessAttempt.objects.update(attempt_time=F("attempt_time") - timedelta(minutes=minutes))
+
+    for _ in range(10):
+        Api().post("auth/login", {"email": ada.email, "password": "wrong"})
+    later(14)
+    for password in (PASSWORD, "wrong"):
+        problem(Api().post("auth/login", {"email": ada.email, "password": password}), 429)
+    later(2)
+    assert Api().post("auth/login", {"email": ada.email, "password": PASSWORD}).status_code == 200
 
 
 def test_behind_a_proxy_only_the_guesser_is_locked_out(ada, settings):

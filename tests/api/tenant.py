@@ -9,7 +9,6 @@ from uuid_utils.compat import uuid7
 from apps.accounts.models import Organization, Role, TokenKind
 from apps.jobs import services
 from apps.jobs.engine.pause import pause
-from apps.jobs.models import Workflow
 from apps.queues.models import Queue
 from apps.workers.models import Session
 from tests import acts
@@ -22,6 +21,7 @@ from tests.factories import (
     SessionFactory,
     WorkerFactory,
 )
+from tests.jobs.aims import workflow
 from tests.jobs.looks import ANN
 from tests.jobs.schedules import make_schedule
 from tests.jobs.workflows import begin, work
@@ -93,7 +93,7 @@ def build(organization: Organization, results: Path) -> World:
 
 
 def _workflows(queue: Queue) -> dict[str, UUID]:
-    unreserved, reserved = (Workflow.objects.create(project=queue.project).pk for _ in range(2))
+    unreserved, reserved = (workflow(queue, jobs=1, type="idle")[0].pk for _ in range(2))
     return {
         "workflow": begin(queue).pk,
         "broken": _broken(queue),

@@ -187,7 +187,7 @@ def test_a_worker_that_cannot_take_it_is_refused_by_name(queue, session):
     Worker.objects.update(drained_at=now())
     assert "drains" in refused(queue, uid)
     Worker.objects.update(drained_at=None)
-    Session.objects.filter(pk=session.pk).update(queues=[QueueFactory.create().pk])
+    Session.objects.filter(pk=session.pk).update(queues=[QueueFactory.create(project=queue.project).pk])
     assert queue.name in refused(queue, uid)
     acts.fall_silent(session)
     assert "offline" in refused(queue, uid)

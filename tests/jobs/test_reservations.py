@@ -113,7 +113,7 @@ def test_without_any_worker_it_waits_and_says_so(queue):
     made.refresh_from_db()
     assert (made.state, made.last_error) == (
         "pending",
-        "No live worker that serves its queues is free of reservations.",
+        "No live worker that serves its queues, and no other organization's, is free of reservations.",
     )
     assert made.last_error in why(job).says
 

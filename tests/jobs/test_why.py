@@ -154,7 +154,9 @@ def test_workers_that_drain_serve_other_queues_or_other_organizations_do_not_cou
     job = acts.enqueue(queue)
     Session.objects.filter(pk=worker.pk).update(draining=True)
     assert "drains" in gate(job, "no_worker").says
-    Session.objects.filter(pk=worker.pk).update(draining=False, queues=[uuid7()])
+    Session.objects.filter(pk=worker.pk).update(draining=False, reservation_id=uuid7())
+    assert "is reserved for a workflow" in gate(job, "no_worker").says
+    Session.objects.filter(pk=worker.pk).update(reservation_id=None, queues=[uuid7()])
     assert "No live worker serves" in gate(job, "no_worker").says
     Session.objects.filter(pk=worker.pk).update(queues=[queue.pk])
     assert "no_worker" not in codes(job)

@@ -49,12 +49,15 @@ class Reservations(Somewhere):
     )
     def post(self, request: Request) -> Response:
         """From now on nothing of the workflow starts anywhere, and nothing else on the worker, until what runs has
-        ended; then they have each other alone, until the workflow is over."""
+        ended; then they have each other alone, until the workflow is over. A worker that serves other organizations
+        too is reserved by staff alone (403), and never chosen where none is named."""
         fields = self.body(bodies.NewReservation)
         workflow = self.reach(reachable_workflows(self.caller), pk=fields["workflow"])
 
         def make() -> Made:
-            made = services.reserve(workflow_id=workflow.pk, actor=self.actor, worker=fields.get("worker"))
+            staff = self.caller.user.is_staff
+            worker = fields.get("worker")
+            made = services.reserve(workflow_id=workflow.pk, actor=self.actor, worker=worker, from_others=staff)
             return Made([made.pk], shown(made))
 
         def show(ids: list[UUID]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class Facts:
     serving: int  # live workers of the queue …
     announcing: int  # … that know the type …
     draining: int  # … and such that take no more
+    away: int  # … and such that are reserved for somebody else
     known_until: datetime | None  # when the last one that knew it was gone
     max_concurrency: int | None
     cap: int | None

@@ -112,24 +112,25 @@ sharers AS (
 crew AS MATERIALIZED (
     SELECT
         session.id, session.concurrency, mine.type = ANY(session.types) AS announces,
-        session.draining OR worker.drained_at IS NOT NULL AS drains
+        session.draining OR worker.drained_at IS NOT NULL AS drains,
+        session.reservation_id IS DISTINCT FROM aim.reservation_id AS is_away  -- reserved for somebody else
     FROM mine
     CROSS JOIN aim
     INNER JOIN workers_session AS session
         ON session.ended_at IS NULL AND session.fenced_at IS NULL AND session.lease_expires_at > mine.now
     INNER JOIN workers_worker AS worker ON session.worker_id = worker.id
         AND (aim.worker_id IS NULL OR worker.id = aim.worker_id)
-    WHERE session.reservation_id IS NOT DISTINCT FROM aim.reservation_id
-      AND (cardinality(session.queues) = 0 OR mine.queue_id = ANY(session.queues))
+    WHERE (cardinality(session.queues) = 0 OR mine.queue_id = ANY(session.queues))
       AND (worker.organization_id IS NULL OR worker.organization_id = mine.organization_id)
 ),
 
 fleet AS MATERIALIZED (
     SELECT
-        count(*) FILTER (WHERE NOT crew.drains) AS serving,
-        count(*) FILTER (WHERE crew.announces AND NOT crew.drains) AS announcing,
-        count(*) FILTER (WHERE crew.announces AND crew.drains) AS draining,
-        coalesce(sum(crew.concurrency) FILTER (WHERE crew.announces AND NOT crew.drains), 0) AS slots
+        count(*) FILTER (WHERE NOT crew.drains AND NOT crew.is_away) AS serving,
+        count(*) FILTER (WHERE crew.announces AND NOT crew.drains AND NOT crew.is_away) AS announcing,
+        count(*) FILTER (WHERE crew.announces AND crew.drains AND NOT crew.is_away) AS draining,
+        count(*) FILTER (WHERE crew.announces AND crew.is_away) AS away,
+        coalesce(sum(crew.concurrency) FILTER (WHERE crew.announces AND NOT crew.drains AND NOT crew.is_away), 0) AS slots
     FROM crew
 ),
 
@@ -201,7 +202,7 @@ SELECT
     hold.actor, hold.at, hold.said,
     mine.paused_at, mine.paused_until, mine.paused_by, mine.pause_reason,
     halt.paused_at, halt.paused_until, halt.paused_by, halt.pause_reason,
-    fleet.serving, fleet.announcing, fleet.draining,
+    fleet.serving, fleet.announcing, fleet.draining, fleet.away,
     CASE
         WHEN fleet.announcing = 0 THEN (
             SELECT max(least(session.ended_at, session.fenced_at, session.lease_expires_at))
@@ -217,7 +218,7 @@ SELECT
     fleet.slots, (
         SELECT count(*) FROM crew
         INNER JOIN jobs_job_live AS job ON crew.id = job.session_id
-        WHERE job.state = 'running' AND crew.announces AND NOT crew.drains AND mine.state = 'queued'
+        WHERE job.state = 'running' AND crew.announces AND NOT crew.drains AND NOT crew.is_away AND mine.state = 'queued'
     ) AS held,
     ahead.jobs, pace.per_second
 FROM mine

@@ -15,11 +15,11 @@ from apps.workers.models import Reservation, ReservationState, Session, Worker
 def targetable(*, uid: str, organization_id: UUID, queues: Collection[Queue], pointer: str) -> Worker:
     """The worker of a name that may take work of these queues of an organization, if there is one.
 
-    Raises BadInput at `pointer` where it does not exist or is not theirs, and WorkerUnavailable where it
-    drains, is reserved, has been silent for a lease, or does not serve one of the queues.
+    Raises BadInput at `pointer` where it does not exist, is not theirs or serves nothing of theirs, and WorkerUnavailable
+    where it drains, is reserved, has been silent for a lease, or does not serve one of the queues.
     """
     worker = Worker.objects.filter(Q(organization=None) | Q(organization=organization_id), uid=uid).first()
-    if worker is None:
+    if worker is None or not _is_known_to(organization_id, worker):
         raise BadInput.at(pointer, "There is no such worker.")
     session = Session.objects.filter(worker=worker, ended_at=None, fenced_at=None, lease_expires_at__gt=now()).first()
     if session is None:
@@ -32,6 +32,24 @@ def targetable(*, uid: str, organization_id: UUID, queues: Collection[Queue], po
         if session.queues and queue.pk not in session.queues:
             raise WorkerUnavailable.at(pointer, f"The worker {uid} does not serve the queue {queue.name}.")
     return worker
+
+
+def _is_known_to(organization_id: UUID, worker: Worker) -> bool:
+    """Whom others share is there for those that it serves, or served last."""
+    last = Session.objects.filter(worker=worker).order_by("-pk").first()
+    own = Queue.objects.filter(project__organization=organization_id)
+    return worker.organization_id is not None or (
+        last is not None and (not last.queues or own.filter(pk__in=last.queues).exists())
+    )
+
+
+def serves_others(worker: Worker, organization_id: UUID) -> bool:
+    """Does it, or a process of its name, serve another organization's queues as well?"""
+    others = Queue.objects.filter(deleted_at=None).exclude(project__organization=organization_id)
+    live = Session.objects.filter(worker=worker, ended_at=None, fenced_at=None)
+    return worker.organization_id is None and any(
+        others.filter(pk__in=one.queues).exists() if one.queues else others.exists() for one in live
+    )
 
 
 def reserved(workflow_id: UUID) -> bool:

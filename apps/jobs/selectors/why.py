@@ -65,8 +65,8 @@ def _due(facts: Facts) -> Iterator[Gate]:
         yield Gate("due", f"{what} at {_at(facts.run_at)}.", until=facts.run_at)
     elif facts.state in DUE:
         late = facts.now - facts.run_at > LATE
-        more = "; no scheduler has queued it since" if late else ", in a moment"
-        yield Gate("due", f"{what} since {_at(facts.run_at)}{more}.", since=facts.run_at)
+        more = "no scheduler has queued it yet: does one run?" if late else "it is queued in a moment."
+        yield Gate("due", f"{what} since {_at(facts.run_at)}; {more}", since=facts.run_at)
 
 
 def _parents(facts: Facts) -> Iterator[Gate]:
@@ -114,6 +114,8 @@ def _no_worker(facts: Facts) -> Iterator[Gate]:
     since = facts.known_until if facts.known_until and facts.known_until <= facts.now else None
     if facts.draining:
         says = f"Of the workers that know {facts.type} each one drains and takes no more."
+    elif facts.away:
+        says = f"Of the workers that know {facts.type} each one is reserved for a workflow and takes nothing else."
     elif facts.serving:
         gone = f"; the last one that did was gone at {_at(since)}" if since else ""
         says = f"No live worker of this queue announces the type {facts.type}{gone}."

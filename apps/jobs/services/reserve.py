@@ -6,12 +6,12 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.audit.record import Actor, record
-from apps.errors import Conflict, NotFound, WorkerUnavailable
+from apps.errors import Conflict, Forbidden, NotFound, WorkerUnavailable
 from apps.jobs.engine.aim import aim
 from apps.jobs.engine.reservable import standing
 from apps.jobs.engine.wake import wake_queue
 from apps.jobs.models import Job, Workflow
-from apps.jobs.selectors.targets import targetable
+from apps.jobs.selectors.targets import serves_others, targetable
 from apps.jobs.services.join import hold_workflow
 from apps.queues.engine.tell import tell
 from apps.queues.models import Queue
@@ -23,21 +23,25 @@ POINTER = "#/worker"
 
 
 @transaction.atomic
-def reserve(*, workflow_id: UUID, actor: Actor, worker: str | None = None, pointer: str = POINTER) -> Reservation:
+def reserve(
+    *, workflow_id: UUID, actor: Actor, worker: str | None = None, from_others: bool = False, pointer: str = POINTER
+) -> Reservation:
     """Let a workflow wait for a worker of its own: the one of this name, or the one that has least to do.
 
     From now on none of its jobs starts anywhere, and nothing else on that worker, until what runs has ended there
-    and elsewhere. Raises Conflict where it is reserved already, BadInput and WorkerUnavailable for the worker.
+    and elsewhere. Raises Conflict where it is reserved already or over, BadInput and WorkerUnavailable for the worker, and
+    Forbidden for one that serves other organizations too, but `from_others`.
     """
     workflow = hold_workflow(workflow_id)
+    queues = queues_of(workflow_id)
+    if not queues:
+        raise Conflict("Nothing of this workflow waits or runs; there is nothing to reserve a worker for.")
     if Reservation.objects.filter(workflow_id=workflow_id).exclude(state=ReservationState.RELEASED).exists():
         raise Conflict("This workflow is reserved already, or its last reservation has not ended yet.")
     organization_id = workflow.project.organization_id
     made = Reservation.objects.create(organization_id=organization_id, workflow_id=workflow_id)
     if worker is not None:
-        queues = Queue.objects.filter(pk__in=queues_of(workflow_id))
-        chosen = targetable(uid=worker, organization_id=organization_id, queues=queues, pointer=pointer)
-        give(made, chosen.pk, pointer=pointer)
+        give(made, _named(worker, organization_id, queues, pointer, from_others=from_others), pointer=pointer)
     Workflow.objects.filter(pk=workflow_id).update(dedicated=True)
     aim(workflow_id=workflow_id)
     said(made, workflow, "pending", worker=worker)
@@ -50,6 +54,15 @@ def reserve(*, workflow_id: UUID, actor: Actor, worker: str | None = None, point
         after={"workflow": str(workflow_id), "worker": worker},
     )
     return Reservation.objects.select_related("worker").get(pk=made.pk)
+
+
+def _named(uid: str, organization_id: UUID, queues: list[UUID], pointer: str, *, from_others: bool) -> UUID:
+    """The worker that was asked for by name."""
+    served = Queue.objects.filter(pk__in=queues)
+    chosen = targetable(uid=uid, organization_id=organization_id, queues=served, pointer=pointer)
+    if not from_others and serves_others(chosen, organization_id):
+        raise Forbidden(f"The worker {uid} serves others too: only staff may reserve it.")
+    return chosen.pk
 
 
 @transaction.atomic

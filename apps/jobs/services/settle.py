@@ -11,7 +11,7 @@ from apps.jobs.services.reserve import finish, give, queues_of, said, wake_all
 from apps.workers.engine.release import release as release_worker
 from apps.workers.models import Reservation, ReservationState
 
-NOBODY = "No live worker that serves its queues is free of reservations."
+NOBODY = "No live worker that serves its queues, and no other organization's, is free of reservations."
 
 
 def settle_reservations() -> None:

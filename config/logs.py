@@ -11,11 +11,19 @@ from structlog.types import EventDict, ExcInfo, Processor
 
 from apps.errors import printable
 
+
+def _in_one_colour(logger: Any, method: str, line: EventDict) -> EventDict:
+    """Uvicorn gives each message of its own twice, the second one with escapes."""
+    line.pop("color_message", None)
+    return line
+
+
 _SHARED: list[Processor] = [
     structlog.contextvars.merge_contextvars,  # request_id, job_id … bound by whoever began the work
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.stdlib.ExtraAdder(),
+    _in_one_colour,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 

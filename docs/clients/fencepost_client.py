@@ -4,7 +4,7 @@
 
     worker = Worker("https://jobs.example.com", token="fp_…", uid="press-7", queues=["media/images"], concurrency=4)
 
-    @worker.handler("image.thumbnail")
+    @worker.handler("photo.resize")
     def thumbnail(job):
         job.progress(1, 2, stage="resize")
         return {"width": job.payload["width"]}

@@ -16,6 +16,7 @@ logging.config.dictConfig(config.settings.LOGGING)
 evil = json.loads(sys.argv[1])
 structlog.get_logger("x").warning(evil, type=evil, labels={evil: [evil]})
 logging.getLogger("django.request").warning("Not Found: %s", evil)
+logging.getLogger("uvicorn.error").warning("started", extra={"color_message": evil})
 try: raise ValueError(evil)
 except ValueError: structlog.get_logger("x").exception("failed", who=evil)
 """
@@ -36,13 +37,14 @@ def test_nothing_in_it_acts(form):
 
 def test_for_machines_one_event_is_one_object():
     lines = [json.loads(line) for line in written("json").splitlines()]
-    assert [line["event"] for line in lines] == [HOSTILE, f"Not Found: {HOSTILE}", "failed"]
+    assert [line["event"] for line in lines] == [HOSTILE, f"Not Found: {HOSTILE}", "started", "failed"]
 
 
 def test_for_people_only_events_begin_a_line():
     lines = written("console").removesuffix("\n").split("\n")
     begun = [line for line in lines if not line.startswith("  ")]
-    assert len(begun) == 3
+    assert len(begun) == 4
+    assert not any("color_message" in line for line in lines)
     assert all("[warning" in line or "[error" in line for line in begun)
     assert "\\n" in begun[0]
     assert any("ValueError: /a" in line for line in lines if line not in begun)

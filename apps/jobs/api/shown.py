@@ -41,6 +41,7 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
     least = Role(job.queue.hide_payloads_below or job.queue.project.hide_payloads_below)
     hidden = role.level < least.level
     told, waiting, now = detail.progress(job), why_waiting(job), facts(_as_listed(job))
+    lease = _lease(job)
     if now["state"] not in WAITING:  # it was claimed since the line before
         waiting = None
     everything = {
@@ -56,16 +57,18 @@ def whole(job: Job, role: Role) -> dict[str, Any]:
         "payload_hidden": hidden,
         "note": told.note if told else None,
         "why_waiting": waiting,
-        "lease": _lease(job),
-        "attempts": [_attempt(one) for one in detail.history(job)],
+        "lease": lease,
+        "attempts": [_attempt(one) for one in detail.history(job, runs_on=lease["worker"] if lease else None)],
         "parents": detail.parents(job),
         "children": detail.children(job),
-        "files": [
-            {"name": path.name, "bytes": path.stat().st_size, "url": file_url(job.pk, path.name)}
-            for path in detail.files(job.pk)
-        ],
+        "files": _files(job),
     }
     return answers.JobDetailAnswer(everything).data
+
+
+def _files(job: Job) -> list[dict[str, Any]]:
+    found = detail.files(job.pk)
+    return [{"name": path.name, "bytes": path.stat().st_size, "url": file_url(job.pk, path.name)} for path in found]
 
 
 def file_url(job_id: UUID, name: str) -> str:
@@ -108,4 +111,4 @@ def _approval(kept: dict[str, str]) -> dict[str, Any]:
 
 
 def _attempt(ran: detail.Ran) -> dict[str, Any]:
-    return {**vars(ran.attempt), "worker": ran.worker, "logs": ran.logs}
+    return {**vars(ran.attempt), "outcome": ran.attempt.outcome or None, "worker": ran.worker, "logs": ran.logs}

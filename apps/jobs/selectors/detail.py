@@ -61,8 +61,11 @@ def holder(job: Job) -> Session | None:
     return Session.objects.select_related("worker").filter(pk=job.session_id).first()
 
 
-def history(job: Job) -> list[Ran]:
-    """The newest attempts that ended, oldest first, each with its lines: the newest LINES_MAX of the job."""
+def history(job: Job, *, runs_on: str | None = None) -> list[Ran]:
+    """The newest attempts that ended, oldest first, each with its lines: the newest LINES_MAX of the job.
+
+    With the worker that runs it, the one that has not ended comes last.
+    """
     ended = Attempt.objects.filter(job_id=job.pk, finished_at__gt=job.created_at - SKEW).order_by("-fence")
     attempts = list(ended[:ATTEMPTS_MAX])[::-1]
     lines = list(logs(job).order_by("-fence", "-line")[:LINES_MAX])[::-1] if job.fence else []
@@ -71,7 +74,16 @@ def history(job: Job) -> list[Ran]:
     names: dict[UUID | None, str] = (
         dict(Worker.objects.filter(pk__in=workers).values_list("pk", "uid")) if workers else {}
     )
-    return [Ran(one, names.get(one.worker_id), by_fence.get(one.fence, [])) for one in attempts]
+    ran = [Ran(one, names.get(one.worker_id), by_fence.get(one.fence, [])) for one in attempts]
+    if runs_on is not None and all(one.fence != job.fence for one in attempts):
+        ran.append(Ran(_running(job), runs_on, by_fence.get(job.fence, [])))
+    return ran
+
+
+def _running(job: Job) -> Attempt:
+    """As the ledger will have it; its end is not known."""
+    known: Any = {name: getattr(job, name) for name in ("fence", "attempt", "generation", "started_at")}
+    return Attempt(job_id=job.pk, **known)
 
 
 def logs(job: Job) -> QuerySet[JobLog]:

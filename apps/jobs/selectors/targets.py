@@ -45,7 +45,7 @@ def _is_known_to(organization_id: UUID, worker: Worker) -> bool:
 
 def serves_others(worker: Worker, organization_id: UUID) -> bool:
     """Does it, or a process of its name, serve another organization's queues as well?"""
-    others = Queue.objects.filter(deleted_at=None).exclude(project__organization=organization_id)
+    others = Queue.objects.exclude(project__organization=organization_id)
     live = Session.objects.filter(worker=worker, ended_at=None, fenced_at=None)
     return worker.organization_id is None and any(
         others.filter(pk__in=one.queues).exists() if one.queues else others.exists() for one in live

@@ -28,9 +28,8 @@ def reserve(
 ) -> Reservation:
     """Let a workflow wait for a worker of its own: the one of this name, or the one that has least to do.
 
-    From now on none of its jobs starts anywhere, and nothing else on that worker, until what runs has ended there
-    and elsewhere. Raises Conflict where it is reserved already or over, BadInput and WorkerUnavailable for the worker, and
-    Forbidden for one that serves other organizations too, but `from_others`.
+    From now on none of its jobs starts anywhere, and nothing else on that worker, until what runs has ended. Raises Conflict
+    where it is reserved already or over, BadInput, WorkerUnavailable and, but `from_others`, Forbidden for the worker.
     """
     workflow = hold_workflow(workflow_id)
     queues = queues_of(workflow_id)

@@ -71,11 +71,13 @@ class Web:
             )
 
     def kill(self, port: int) -> None:
-        """The process and those it started, without a word."""
+        """The process and those it started, without a word; none of them holds the port after that."""
         process = self.running.pop(port)
-        for one in [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]:
+        below = psutil.Process(process.pid).children(recursive=True)
+        for one in [*below, psutil.Process(process.pid)]:
             one.send_signal(signal.SIGKILL)
         process.wait(10)
+        psutil.wait_procs(below, timeout=10)
 
     def answers(self, port: int) -> bool:
         try:

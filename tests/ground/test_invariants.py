@@ -147,6 +147,12 @@ def test_a_child_that_waits_for_one_parent_too_many(world):
     assert only("pending_counts_parents") == [str(world[CHILD])]
 
 
+def test_a_parent_that_would_wake_nobody(world):
+    [edge] = Dependency.objects.filter(child_id=world[CHILD])
+    plant("UPDATE jobs_job_live SET has_dependents = FALSE WHERE id = %(id)s", id=edge.parent_id)
+    assert only("parent_knows") == [str(edge.parent_id)]
+
+
 def test_a_child_that_nobody_can_wake(world):
     Dependency.objects.update(settled_at=timezone.now())
     plant("UPDATE jobs_job_live SET pending = 0 WHERE id = %(id)s", id=world[CHILD])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from apps.bench.services.invariants import broken
 from apps.errors import IllegalMove, KeyTaken, NotReplayable
 from apps.jobs import services
 from apps.jobs.engine.replay import replay as engine_replay
@@ -264,3 +265,23 @@ def test_a_retry_of_one_workflow_leaves_another_paused(pair):
     services.pause_workflow(workflow=second, actor=ANN)
     services.retry_workflow(workflow=first, actor=ANN)
     assert (states(first), set(states(second).values())) == ({"dead": "queued"}, {"paused"})
+
+
+def test_children_that_were_made_while_it_was_dead_are_waked_by_its_next_end(queue, session):
+    """They run whether it fails or not, so nothing of theirs was left behind."""
+    dead, other = enqueue(queue), enqueue(queue)
+    fail_for_good(session, queue, dead)
+    child = enqueue(queue, depends_on=[dead, other], on_parent_failure="run")
+    replay(dead)
+    assert broken() == []
+    complete(session, queue, other, dead)
+    assert state(child) == "queued"
+
+
+def test_and_those_that_were_made_while_a_descendant_was_cancelled_by_its_end(queue, session, chain):
+    other = enqueue(queue)
+    child = enqueue(queue, depends_on=[chain[2], other], on_parent_failure="run")
+    revive(chain[0])
+    assert broken() == []
+    complete(session, queue, other, *chain)
+    assert state(child) == "queued"

@@ -180,11 +180,3 @@ def test_a_queue_with_dead_letters_is_not_deleted_under_them(queue, session):
     with pytest.raises(InUse):
         services.delete_queue(queue=queue, actor=ANN)
     assert state(job_id) == "dead_letter"
-
-
-def test_a_child_that_was_made_while_its_parent_was_dead_is_waked_by_its_next_end(queue, session):
-    [dead], other = dead_letters(queue, session, 1), enqueue(queue)
-    child = enqueue(queue, depends_on=[dead, other], on_parent_failure="run")
-    assert replay_queue(queue).replayed == 1
-    finish(session, *take(session, queue, limit=2))
-    assert state(child) == "queued"

@@ -20,6 +20,7 @@ SAYS = {
     "one_success": "No job succeeded twice in one generation.",
     "final_is_accounted": "Every finished job has an end, and a ledger row for the last fence it ran under.",
     "pending_counts_parents": "A job waits for exactly its parents that have not ended.",
+    "parent_knows": "A live job that others wait for wakes them when it ends: it says that it has dependents.",
     "no_circle": "No job waits for itself, not even over others.",
     "blocked_can_wake": "A job is blocked only while some parent can still end.",
     "events_are_dense": "A project's events are numbered without gaps, up to its head.",

@@ -15,9 +15,8 @@ taken AS (
         job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
         job.generation, job.fence,
-        -- also those that were made while it was dead, and run whether it fails or not
-        job.has_dependents
-        OR EXISTS (SELECT FROM jobs_dependency AS edge WHERE edge.parent_id = job.id) AS has_dependents,
+        -- as the edges say: some were made while it was dead, by children that run whether it fails or not
+        EXISTS (SELECT FROM jobs_dependency AS edge WHERE edge.parent_id = job.id) AS has_dependents,
         job.requires_approval, job.on_parent_failure, job.placement, job.type,
         job.unique_key, job.concurrency_key, job.request_id, job.labels,
         coalesce(%(payload)s::text::jsonb, job.payload) AS payload, coalesce(asked.delay_ms, 0) AS delay_ms

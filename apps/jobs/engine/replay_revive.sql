@@ -28,8 +28,8 @@ taken AS (
         job.workflow_id, job.retry_policy_id, job.schedule_id, job.submitted_by, job.required_worker,
         job.assigned_worker, job.timeout_ms, job.priority, job.max_attempts, job.max_losses, job.max_snoozes,
         job.generation + 1 AS generation, job.fence,
-        job.has_dependents
-        OR EXISTS (SELECT FROM jobs_dependency AS edge WHERE edge.parent_id = job.id) AS has_dependents,
+        -- as the edges say: some were made meanwhile (replay.sql)
+        EXISTS (SELECT FROM jobs_dependency AS edge WHERE edge.parent_id = job.id) AS has_dependents,
         job.requires_approval, job.on_parent_failure, job.placement, job.type,
         job.unique_key, job.concurrency_key, job.request_id, job.payload, job.labels, waits.parents
 ),

@@ -184,6 +184,30 @@ def test_what_waits_is_counted_alike_for_people_and_for_prometheus():
     assert cte(read("health"), "running") == cte(read("metrics"), "running")
 
 
+@pytest.mark.parametrize("name", ["weighed", "chosen", "silenced"])
+def test_dead_letters_go_in_batches_of_so_many_edges_whoever_lets_them_go(name):
+    assert cte(read("prune_dead"), name) == cte(read("vanish_dead"), name)
+
+
+def test_whatever_goes_is_weighed_alike():
+    weighed = [cte(read(name), "weighed") for name in ("vanish_dead", "prune_expired", "prune_ties")]
+    assert len({one.replace("span", "old") for one in weighed}) == 1
+
+
+def test_what_a_job_said_is_kept_alike_on_its_way_and_at_its_end():
+    beat, end = (flat(read(name)).partition("INSERT INTO jobs_progress")[2] for name in ("heartbeat", "last_word"))
+    kept = re.compile(r"ON CONFLICT \(job_id\) DO UPDATE SET .*?at = excluded.at")
+    assert beat.partition(")")[0] == end.partition(")")[0]
+    assert kept.findall(beat) == kept.findall(end) != []
+
+
+def test_who_comes_back_has_the_dependents_that_edges_name():
+    said = [
+        re.findall(r"(EXISTS \([^)]*\)) AS has_dependents", flat(read(name))) for name in ("replay", "replay_revive")
+    ]
+    assert said[0] == said[1] != []
+
+
 # Planted: the tests above can fail.
 
 

@@ -214,6 +214,7 @@ class Gate(models.Model):
     shard = models.SmallIntegerField()
     cap = models.IntegerField(null=True)
     in_flight = models.IntegerField(default=0)
+    admitted = models.BigIntegerField(db_default=0)  # so many ever; what was found before it is charged is judged by it
     tokens = models.FloatField(default=0)
     refilled_at = models.DateTimeField(null=True)
     opens_after = models.BigIntegerField(null=True)  # transaction id: admits nothing until all older ended

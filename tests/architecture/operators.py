@@ -144,7 +144,8 @@ def limit(queue: Any) -> None:
     assert reconcile() == (limited, [])
     with connection.cursor() as cursor:
         cursor.execute("UPDATE queues_gate SET cap = 200 WHERE queue_id = %s", [limited])
-    assert claim_roomy(session_id=queue.session_id, queue_id=limited, offers={"ping": None}, limit=2).jobs
+    for offers in ({"ping": None}, {"ping": None, "pong": None}):
+        assert claim_roomy(session_id=queue.session_id, queue_id=limited, offers=offers, limit=2).jobs
 
 
 def take_aimed(queue: Any, queues: list[UUID]) -> None:

@@ -11,11 +11,11 @@ import pytest
 from tests.architecture.sql_files import APPS, tokens
 
 ENGINE = APPS / "jobs" / "engine"
-PLAIN, AIMED, GATED, ROOMY = "claim", "claim_aimed", "claim_gated", "claim_roomy"
-CLAIMS = (PLAIN, AIMED, GATED, ROOMY)
+PLAIN, AIMED, GATED, ROOMY, LANE = "claim", "claim_aimed", "claim_gated", "claim_roomy", "claim_lane"
+CLAIMS = (PLAIN, AIMED, GATED, ROOMY, LANE)
 
 LANES = re.compile(r"FROM jobs_job_live AS job WHERE job.queue_id = page.id .*? LIMIT")
-WIDE = ("gates", ROOMY, "claim_roomy_charge")  # who speaks of roomy gates
+WIDE = ("gates", ROOMY, LANE)  # who speaks of roomy gates
 
 # What one claim says and another does not, each with its reason.
 ONLY_WHEN_AIMED = (  # a queue with limits has one statement, whether jobs that wait for a worker are asked for or not
@@ -26,7 +26,6 @@ ONLY_THERE = {
     "taken.project_id": "of several queues; one queue's is in its line",
     "job.started_at": "how long it walked is told of a claim from several queues",
     "line.breaker": "only a gate has one",
-    "job.ctid AS place": "found before the gate is charged, it may be touched again",
 }
 SETS_OF_ITS_OWN = {
     "target": "what is taken from the open line has none",
@@ -38,6 +37,7 @@ MAY_LACK = {
     AIMED: {"shard"},
     GATED: set[str](),
     ROOMY: {"target", "assigned_worker"},
+    LANE: {"target", "assigned_worker"},
 }
 
 
@@ -93,7 +93,7 @@ def sets(text: str) -> dict[str, str]:
     """The columns a claim sets, and to what; whom it had the job from does not matter."""
     said = re.split(r" FROM (?:taken|granted)\b", cte(text, "claimed").partition("SET ")[2])[0]
     named = dict(item.split(" = ", 1) for item in items(said))
-    return {column: re.sub(r"\b(taken|granted)\.", "", value) for column, value in named.items()}
+    return {column: re.sub(r"\b(taken|granted|line)\.", "", value) for column, value in named.items()}
 
 
 def without(text: str, *said: str) -> str:
@@ -130,6 +130,7 @@ def test_who_is_aimed_at_is_the_same_where_there_are_limits(name):
 
 def test_the_same_sessions_may_claim():
     assert holder(read(PLAIN)) == holder(read(AIMED)) == holder(read(GATED)) == holder(read(ROOMY))
+    assert cte(read(ROOMY), "holder") == cte(read(LANE), "holder")
 
 
 def test_every_claim_sets_the_same_columns():
@@ -139,7 +140,7 @@ def test_every_claim_sets_the_same_columns():
         assert names - set(one) == MAY_LACK[claim] <= set(SETS_OF_ITS_OWN)
     for name in names - set(SETS_OF_ITS_OWN) - {"reservation_generation"}:
         assert len({one[name] for one in every}) == 1, name
-    assert [one["reservation_generation"] for one in every] == ["NULL", "generation", "generation", "NULL"]
+    assert [one["reservation_generation"] for one in every] == ["NULL", "generation", "generation", "NULL", "NULL"]
 
 
 def test_every_claim_returns_the_same():
@@ -156,6 +157,13 @@ def test_every_claim_answers_the_same():
         assert plain[0] == one[0] == "seen.candidates"
         assert plain[3:] == one[3:]
     assert plain[3] == "claimed.rank"
+
+
+def test_a_gate_with_much_room_is_chosen_alike_whether_one_type_waits_or_several():
+    doors = [enclosed(cte(read(claim), "line"), "CROSS JOIN LATERAL (") for claim in (ROOMY, LANE)]
+    assert doors[0] == doors[1]
+    assert cte(read(ROOMY), "told") == cte(read(LANE), "told")
+    assert flat(read(ROOMY)).rpartition("LEFT JOIN")[2] == flat(read(LANE)).rpartition("LEFT JOIN")[2]
 
 
 @pytest.mark.parametrize("name", ["fenced", "heartbeat"])

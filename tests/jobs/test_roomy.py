@@ -19,9 +19,15 @@ from tests.jobs.test_gates import in_flight, limit
 
 pytestmark = pytest.mark.django_db
 
+SEVERAL = {"pong": 5000, **OFFERS}  # types of which something may wait; jobs of one stand in one line
 
-def roomy(session, queue, *, limit=10):
-    return claim_roomy(session_id=session.pk, queue_id=queue.pk, offers=OFFERS, limit=limit)
+
+@pytest.fixture(params=[OFFERS, SEVERAL], ids=["one type", "several"])
+def roomy(request):
+    def claim(session, queue, *, limit=10):
+        return claim_roomy(session_id=session.pk, queue_id=queue.pk, offers=request.param, limit=limit)
+
+    return claim
 
 
 def is_roomy(queue):
@@ -46,12 +52,42 @@ def test_gates_say_which_are_roomy(queue, limits, is_so):
     assert is_roomy(queue) is is_so
 
 
-def test_what_it_takes_is_charged_and_given_back(queue, session):
+def test_gates_say_of_which_types_something_waits(queue):
+    enqueue(queue)
+    enqueue(queue, type="pong")
+    limit(queue, max_concurrency=100)
+    [gate] = gates(queues=[queue.pk], types=["none", "pong", "ping"], session_id=None)
+    assert sorted(gate.types) == ["ping", "pong"]
+
+
+def test_the_most_urgent_comes_first_of_whatever_type(queue, session):
+    limit(queue, max_concurrency=100)
+    jobs = [enqueue(queue, type=name, priority=urgency) for name, urgency in (("ping", 1), ("pong", 3), ("ping", 2))]
+    got = claim_roomy(session_id=session.pk, queue_id=queue.pk, offers=SEVERAL, limit=2)
+    assert [one.job_id for one in got.jobs] == [jobs[1], jobs[2]]
+    assert 4.5 < got.jobs[0].limit_seconds <= 5
+
+
+def test_a_handler_s_own_limit_holds_where_one_type_waits(queue, session):
+    limit(queue, max_concurrency=100)
+    enqueue(queue)
+    [job] = claim_roomy(session_id=session.pk, queue_id=queue.pk, offers={"ping": 5000}, limit=2).jobs
+    assert 4.5 < job.limit_seconds <= 5
+
+
+def test_what_is_in_others_hands_is_seen_to_wait(queue, session, roomy):
+    limit(queue, max_concurrency=100)
+    enqueue(queue)
+    assert roomy(session, queue).jobs
+    assert roomy(session, queue).candidates == 0  # nothing waits
+
+
+def test_what_it_takes_is_charged_and_given_back(queue, session, roomy):
     limit(queue, max_concurrency=400, shards=4)
     jobs = [enqueue(queue, priority=priority) for priority in (0, 5, 9)]
     got = roomy(session, queue, limit=2)
     assert [one.job_id for one in got.jobs] == [jobs[2], jobs[1]]
-    assert got.candidates == 3
+    assert got.candidates > 0
     [shard] = {look(one.job_id).shard for one in got.jobs}
     assert Gate.objects.get(queue=queue, shard=shard).in_flight == 2
     assert sum(in_flight(queue)) == 2
@@ -59,7 +95,7 @@ def test_what_it_takes_is_charged_and_given_back(queue, session):
     assert sum(in_flight(queue)) == 0
 
 
-def test_no_more_than_there_are_slots_or_places(queue):
+def test_no_more_than_there_are_slots_or_places(queue, roomy):
     limit(queue, max_concurrency=3)
     for _ in range(9):
         enqueue(queue)
@@ -95,7 +131,7 @@ def not_yet_open(queue, session):
 
 
 @pytest.mark.parametrize("how", [paused, without_type, draining, limited_in_rate, broken, not_yet_open])
-def test_whatever_shuts_a_queue_shuts_this_way_too(queue, session, how):
+def test_whatever_shuts_a_queue_shuts_this_way_too(queue, session, how, roomy):
     limit(queue, max_concurrency=200)
     enqueue(queue)
     how(queue, session)
@@ -103,7 +139,7 @@ def test_whatever_shuts_a_queue_shuts_this_way_too(queue, session, how):
     assert (got.jobs, got.candidates, sum(in_flight(queue))) == ([], 0, 0)
 
 
-def test_what_waits_for_one_worker_does_not_go_this_way_nor_does_a_reserved_worker(queue, session):
+def test_what_waits_for_one_worker_does_not_go_this_way_nor_does_a_reserved_worker(queue, session, roomy):
     limit(queue, max_concurrency=200)
     flow, _ = workflow(queue)
     assert roomy(session, queue).jobs == []

@@ -22,6 +22,7 @@ from tests.races.stage import meanwhile, together
 
 pytestmark = pytest.mark.usefixtures("arena")
 OFFERS: dict[str, int | None] = {"ping": None}
+SEVERAL = {"pong": None, **OFFERS}
 
 
 def limit(queue, **fields):
@@ -34,15 +35,20 @@ def admitted(session, queue, *, limit=10):
     return claim_gated(session_id=session.pk, queue_id=queue.pk, offers=OFFERS, limit=limit).jobs
 
 
-def admitted_after(session, queue, *, limit=10):
+def admitted_after(session, queue, *, limit=10, offers=OFFERS):
     """Found first and charged then, as where a gate is roomy (claim_roomy)."""
     try:
-        return claim_roomy(session_id=session.pk, queue_id=queue.pk, offers=OFFERS, limit=limit).jobs
+        return claim_roomy(session_id=session.pk, queue_id=queue.pk, offers=offers, limit=limit).jobs
     except DataError:  # no place left
         return []
 
 
-either_way = pytest.mark.parametrize("admitted", [admitted, admitted_after])
+def admitted_of_several(session, queue, *, limit=10):
+    """The same where more than one type may wait."""
+    return admitted_after(session, queue, limit=limit, offers=SEVERAL)
+
+
+either_way = pytest.mark.parametrize("admitted", [admitted, admitted_after, admitted_of_several])
 
 
 def running(queue):
@@ -53,7 +59,7 @@ def in_flight(queue):
     return sum(Gate.objects.filter(queue=queue).values_list("in_flight", flat=True))
 
 
-@pytest.mark.parametrize(("admitted", "rounds"), [(admitted, 3), (admitted_after, 8)])
+@pytest.mark.parametrize(("admitted", "rounds"), [(admitted, 3), (admitted_after, 8), (admitted_of_several, 8)])
 @pytest.mark.parametrize("shards", [1, 4])
 def test_a_crowd_of_claimers_fills_a_cap_and_does_not_pass_it(queue, shards, admitted, rounds):
     services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 100)

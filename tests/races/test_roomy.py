@@ -6,28 +6,41 @@ import pytest
 from django.db import DataError, transaction
 
 from apps.audit.record import SYSTEM
+from apps.bench.services.invariants import broken
 from apps.jobs import services
 from apps.jobs.engine import claim_roomy as engine
 from apps.jobs.engine.claim import one_plan
-from apps.jobs.engine.claim_gated import params
 from apps.jobs.engine.reconcile import reconcile
+from apps.jobs.engine.report import Ended, report
+from apps.queues.models import Gate
 from apps.queues.services import queues
 from tests.factories import SessionFactory
 from tests.jobs.looks import run
 from tests.races.stage import aside, meanwhile
-from tests.races.test_gates import OFFERS, admitted_after, in_flight, limit, running
+from tests.races.test_gates import OFFERS, SEVERAL, admitted, admitted_after, in_flight, limit, running
 
 pytestmark = pytest.mark.usefixtures("arena")
+JOB = 4  # the column of a claim's answer
 
 
-def between(queue, session, act: Callable[[], object]):
+@pytest.fixture(params=[OFFERS, SEVERAL], ids=["one type", "several"])
+def between(request):
     """A claim of three jobs, with something else done after they are found and before they are charged."""
-    with transaction.atomic():
-        one_plan()
-        rows = engine._claim(**params(session.pk, queue.pk, OFFERS, 3))
-        assert rows[0][0] == 5
-        aside(act)
-        engine._charge(queue_id=queue.pk)
+
+    def claim(queue, session, act: Callable[[], object]):
+        with transaction.atomic():
+            find(session, queue, 3, request.param)
+            aside(act)
+            engine._charge(queue_id=queue.pk)
+
+    return claim
+
+
+def find(session, queue, limit, offers):
+    """The first half of a claim."""
+    one_plan()
+    statement, asked = engine._found(session.pk, queue.pk, offers, limit)
+    assert len([row for row in statement(**asked) if row[JOB] is not None]) == limit
 
 
 @pytest.mark.parametrize(
@@ -39,7 +52,7 @@ def between(queue, session, act: Callable[[], object]):
     ],
     ids=["a smaller cap", "no limits", "an open breaker"],
 )
-def test_what_was_found_under_limits_that_are_no_more_is_not_claimed(queue, act):
+def test_what_was_found_under_limits_that_are_no_more_is_not_claimed(queue, act, between):
     services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 5)
     limit(queue, max_concurrency=100)
     with pytest.raises(DataError, match="no place left"):
@@ -47,7 +60,7 @@ def test_what_was_found_under_limits_that_are_no_more_is_not_claimed(queue, act)
     assert running(queue) == in_flight(queue) == 0
 
 
-def test_a_shard_that_is_gone_is_not_charged(queue):
+def test_a_shard_that_is_gone_is_not_charged(queue, between):
     services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 5)
     limit(queue, max_concurrency=100, shards=2)
     run("UPDATE queues_gate SET in_flight = cap WHERE shard = 0")  # so that the other is taken
@@ -61,22 +74,22 @@ def test_a_shard_that_is_gone_is_not_charged(queue):
     assert running(queue) == 0
 
 
-def test_whoever_finds_a_job_in_others_hands_takes_the_next(queue):
+@pytest.mark.parametrize("offers", [OFFERS, SEVERAL], ids=["one type", "several"])
+def test_whoever_finds_a_job_in_others_hands_takes_the_next(queue, offers):
     first, second, _, _, _ = [
         one.job_id for one in services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 5).jobs
     ]
     limit(queue, max_concurrency=100)
     one, other = SessionFactory.create_batch(2, concurrency=9)
     with transaction.atomic():
-        one_plan()
-        engine._claim(**params(one.pk, queue.pk, OFFERS, 1))
-        [taken] = aside(lambda: admitted_after(other, queue, limit=1))
+        find(one, queue, 1, offers)
+        [taken] = aside(lambda: admitted_after(other, queue, limit=1, offers=offers))
         engine._charge(queue_id=queue.pk)
     assert taken.job_id == second
     assert running(queue) == in_flight(queue) == 2
 
 
-def test_a_cap_that_still_has_room_is_charged_although_it_changed(queue):
+def test_a_cap_that_still_has_room_is_charged_although_it_changed(queue, between):
     services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 5)
     limit(queue, max_concurrency=100)
     between(
@@ -87,30 +100,57 @@ def test_a_cap_that_still_has_room_is_charged_although_it_changed(queue):
     assert running(queue) == in_flight(queue) == 3
 
 
-def begun_after_found(queue) -> float:
-    """Microseconds: a fence tells by the clock when its job was found."""
-    [[least]] = run(
-        "SELECT min(extract(EPOCH FROM started_at) * 1000000 - fence)::float8 FROM jobs_job_live"
-        " WHERE queue_id = %s AND state = 'running'",
-        [queue.pk],
-    )
-    return float(least)
+def come_and_go(queue, number):
+    """Others claim so many, every other one by holding the gate first, and end them."""
+    session = SessionFactory.create(concurrency=number)
+    for turn in range(number):
+        way = admitted if turn % 2 else admitted_after
+        [taken] = way(session, queue, limit=1)
+        report(ended=[Ended(taken.job_id, taken.fence, session.pk, "success")])
 
 
-def test_a_run_in_a_gate_that_is_not_roomy_any_more_counts_from_its_charge(queue):
+def test_who_would_have_found_no_place_had_nobody_left_is_turned_away(queue, between):
+    """What it found had begun before they came: the ledger would show 101 runs at once."""
+    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 110)
+    limit(queue, max_concurrency=100)
+    assert len(admitted(SessionFactory.create(concurrency=60), queue, limit=60)) == 60
+    with pytest.raises(DataError, match="no place left"):
+        between(queue, SessionFactory.create(concurrency=9), lambda: come_and_go(queue, 38))
+    assert running(queue) == in_flight(queue) == 60
+    assert broken() == []
+
+
+def test_a_gate_that_was_found_to_be_full_is_not_charged(queue, between):
     services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 5)
-    limit(queue, max_concurrency=102)
-    assert len(admitted_after(SessionFactory.create(concurrency=9), queue, limit=3)) == 3
-    assert (
-        begun_after_found(queue) > 40
-    )  # a round trip lies between; one clock read twice is a microsecond or two apart
+    limit(queue, max_concurrency=100)
+    with pytest.raises(DataError, match="no place left"):
+        between(
+            queue,
+            SessionFactory.create(concurrency=9),
+            lambda: run("UPDATE queues_gate SET in_flight = cap - 2"),  # as reconcile would
+        )
+    run("UPDATE queues_gate SET in_flight = 0")
+    assert running(queue) == 0
 
 
-def test_a_run_whose_charge_took_its_time_counts_from_then(queue):
-    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 5)
-    limit(queue, max_concurrency=500)
-    between(queue, SessionFactory.create(concurrency=9), lambda: run("SELECT pg_sleep(0.01)"))
-    assert begun_after_found(queue) > 10_000
+def test_who_would_have_found_a_place_all_the_same_is_charged(queue, between):
+    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 110)
+    limit(queue, max_concurrency=100)
+    come_and_go(queue, 60)  # whoever left before it looked is in nobody's way
+    between(queue, SessionFactory.create(concurrency=9), lambda: come_and_go(queue, 30))
+    assert running(queue) == in_flight(queue) == 3
+    assert broken() == []
+
+
+def test_shards_dealt_anew_have_admitted_no_less_than_before(queue):
+    """Or who looked before would be judged by a count that began again."""
+    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 20)
+    limit(queue, max_concurrency=100, shards=2)
+    come_and_go(queue, 9)
+    most = max(gate.admitted for gate in Gate.objects.filter(queue=queue))
+    limit(queue, shards=8)
+    assert most > 0
+    assert [gate.admitted for gate in Gate.objects.filter(queue=queue)] == [most] * 8
 
 
 def test_who_waits_for_the_gate_sees_what_was_charged_meanwhile(queue):

@@ -211,6 +211,7 @@ charged AS (
     UPDATE queues_gate AS gate
     SET
         in_flight = gate.in_flight + admitted.jobs,
+        admitted = gate.admitted + admitted.jobs,
         tokens = CASE WHEN line.rate IS NULL THEN gate.tokens ELSE line.tokens - admitted.jobs END,
         refilled_at = CASE WHEN line.rate IS NULL THEN gate.refilled_at ELSE clock.now END,
         breaker = CASE WHEN gate.breaker = 'closed' THEN 'closed' ELSE 'half_open' END,

@@ -14,6 +14,7 @@ SPARE = 64  # candidates beyond the limit: so many may be in the hands of others
 FULL = "the gate has no place left"  # so claim_roomy_charge.sql fails
 
 _claim = Statement.beside(__file__, lambda *values: values)
+_lane = Statement.beside(__file__, lambda *values: values, "claim_lane")
 _charge = Statement.beside(__file__, lambda nothing: None, "claim_roomy_charge")
 
 
@@ -22,10 +23,12 @@ def claim_roomy_steps(
 ) -> Steps[Claimed]:
     """Claim up to `limit` jobs of a queue whose gates are roomy; see claim_gated, and gates for which are.
 
+    `offers`: of what the session has handlers for, the types of which something waits (gates says so too).
     Raises psycopg's or Django's DataError if the gate has no place left for what was found: ask claim_gated then.
     """
     yield from one_plan.ask()
-    rows = yield from _claim.ask(**params(session_id, queue_id, offers, limit, spare=SPARE))
+    found, asked = _found(session_id, queue_id, offers, limit)
+    rows = yield from found.ask(**asked)
     yield from _charge.ask(queue_id=queue_id)
     return answer(rows)
 
@@ -42,11 +45,22 @@ async def claim_roomy_on(
     limit: int,
 ) -> Claimed:
     """The same from a worker, in one round trip."""
-    claim = params(session_id, queue_id, offers, limit, spare=SPARE)
+    found = _found(session_id, queue_id, offers, limit)
     try:
-        _, rows, _ = await in_one_go(connection, (one_plan, {}), (_claim, claim), (_charge, {"queue_id": queue_id}))
+        _, rows, _ = await in_one_go(connection, (one_plan, {}), found, (_charge, {"queue_id": queue_id}))
     except psycopg.errors.InvalidTextRepresentation as error:
         if FULL not in str(error):
             raise
         return CONTENDED
     return answer(rows)
+
+
+def _found(
+    session_id: UUID, queue_id: UUID, offers: Mapping[str, int | None], limit: int
+) -> tuple[Statement[Any], dict[str, Any]]:
+    """What finds and takes them: jobs of one type stand in one line, in which nobody need look ahead."""
+    asked = params(session_id, queue_id, offers, limit, spare=SPARE)
+    if len(offers) > 1:
+        return _claim, asked
+    [(name, timeout_ms)] = offers.items()
+    return _lane, {**asked, "type": name, "timeout_ms": timeout_ms}

@@ -1,7 +1,7 @@
 -- Hand jobs of one queue with limits to a session before its gate is held: where the gate has far more places than those
 -- who claim now can take (gates.sql, `roomy`), nobody needs to know first how many it admits. The next statement of the
 -- transaction charges what was taken (claim_roomy_charge.sql), and fails it all should there be no place. So the gate is
--- held for a moment and not for as long as it takes to find jobs. Rates, probes and what waits for one worker are
+-- held for a moment and not for as long as it takes to find jobs. Where one type alone waits, claim_lane.sql does the same. Rates, probes and what waits for one worker are
 -- claim_gated.sql's: where this way is shut, `candidates` is 0.
 WITH holder AS MATERIALIZED (
     SELECT
@@ -21,12 +21,12 @@ WITH holder AS MATERIALIZED (
 
 line AS MATERIALIZED (
     SELECT
-        queue.id, queue.project_id, queue.timeout_ms, door.shard,
+        queue.id, queue.project_id, queue.timeout_ms, door.shard, door.before,
         least(%(limit)s::bigint, holder.room, door.places) AS jobs
     FROM holder
     CROSS JOIN queues_queue AS queue
     CROSS JOIN LATERAL (
-        SELECT gate.shard, gate.cap - gate.in_flight AS places
+        SELECT gate.shard, gate.cap - gate.in_flight AS places, gate.admitted - gate.in_flight AS before
         FROM queues_gate AS gate
         WHERE gate.queue_id = queue.id AND gate.opens_after IS NULL AND gate.in_flight < gate.cap
           -- the breaker is that of shard 0
@@ -86,7 +86,6 @@ claimed AS (
     CROSS JOIN line
     WHERE job.ctid = taken.place
     RETURNING
-        job.ctid AS place,
         job.id, job.queue_id, job.type, job.payload, job.attempt, job.max_attempts, job.fence, job.generation,
         job.deadline_at, job.workflow_id, job.request_id, job.losses, job.releases, job.concurrency_key, job.rank, line.project_id,
         CASE
@@ -116,7 +115,7 @@ LEFT JOIN claimed ON TRUE
 CROSS JOIN (
     SELECT
         set_config('fencepost.shard', (SELECT line.shard FROM line)::text, TRUE) AS shard,
-        set_config('fencepost.jobs', count(*)::text, TRUE) AS jobs,
-        set_config('fencepost.places', coalesce(array_agg(claimed.place)::text, '{}'), TRUE) AS places
+        set_config('fencepost.before', (SELECT line.before FROM line)::text, TRUE) AS before,
+        set_config('fencepost.jobs', count(*)::text, TRUE) AS jobs
     FROM claimed
 ) AS said;

@@ -10,12 +10,14 @@ from apps.sql import Statement
 class Admitting:
     """A queue with limits that has work; `wait_seconds` > 0: its next token comes so much later.
 
-    `roomy`: it is claimed from by claim_roomy, else by claim_gated.
+    `roomy`: it is claimed from by claim_roomy, else by claim_gated. `types`: of those asked about, what waits in the
+    open line.
     """
 
     queue_id: UUID
     wait_seconds: float
     roomy: bool
+    types: list[str]
 
 
 gates = Statement.beside(__file__, Admitting)

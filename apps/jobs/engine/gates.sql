@@ -2,7 +2,7 @@
 -- of tokens, in how many seconds there is one. A gate that is new is looked at again soon. While the breaker is not
 -- closed all shards count as one, as they do for claim_gate.sql. Read without locks: whoever claims looks again.
 -- `session_id` is whose jobs count too, of those that wait for one worker (NULL: nobody's). `roomy`: a gate that only counts
--- has so many places left that all who claim now will find one (claim_roomy.sql).
+-- has so many places left that all who claim now will find one (claim_roomy.sql); `types`: those of which something waits.
 WITH aim AS MATERIALIZED (
     SELECT own.target
     FROM workers_session AS session
@@ -53,24 +53,25 @@ admits AS (
 SELECT
     admits.id,
     CASE WHEN admits.new THEN 0.2 WHEN admits.tokens < 1 THEN (1 - admits.tokens) / admits.rate ELSE 0 END AS wait_seconds,
-    coalesce(admits.roomy, FALSE) AS roomy
+    coalesce(admits.roomy, FALSE) AS roomy,
+    coalesce(waiting.types, '{}') AS types
 FROM admits
+CROSS JOIN LATERAL (
+    SELECT array_agg(offer.type) AS types
+    FROM unnest(%(types)s::text []) AS offer (type)
+    WHERE EXISTS (
+        SELECT FROM jobs_job_live AS job
+        WHERE job.queue_id = admits.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
+          AND job.target IS NULL
+    )
+) AS waiting
 WHERE (admits.new OR admits.places > 0 AND admits.lets_through)
   AND (
       -- a worker that is reserved takes nothing of the open line
-      NOT EXISTS (
+      waiting.types IS NOT NULL
+      AND NOT EXISTS (
           SELECT FROM workers_session AS reserved
           WHERE reserved.id = %(session_id)s::uuid AND reserved.reservation_id IS NOT NULL
-      )
-      AND EXISTS (
-          SELECT
-          FROM unnest(%(types)s::text []) AS offer (type)
-          CROSS JOIN LATERAL (
-              SELECT 1 FROM jobs_job_live AS job
-              WHERE job.queue_id = admits.id AND job.type = offer.type AND job.state = 'queued' AND NOT job.key_full
-                AND job.target IS NULL
-              LIMIT 1
-          ) AS lane
       )
       OR EXISTS (
           SELECT

@@ -437,6 +437,7 @@ class Migration(migrations.Migration):
                 ("shard", models.SmallIntegerField()),
                 ("cap", models.IntegerField(null=True)),
                 ("in_flight", models.IntegerField(default=0)),
+                ("admitted", models.BigIntegerField(db_default=0)),
                 ("tokens", models.FloatField(default=0)),
                 ("refilled_at", models.DateTimeField(null=True)),
                 ("opens_after", models.BigIntegerField(null=True)),

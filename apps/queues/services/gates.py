@@ -58,6 +58,8 @@ def _deal_anew(queue: Queue, gates: list[Gate], shards: int) -> None:
     Gate.objects.filter(queue=queue).delete()
     after = _counts_from(queue, gates)
     made = [_gate(queue, shard, cap, after) for shard, cap in enumerate(_deal(queue, shards))]
+    for gate in made:
+        gate.admitted = max(old.admitted for old in gates)  # no shard has had less than its namesake
     for name in ("in_flight", "tokens", "refilled_at", "breaker", "reopens_at", "trips", "probe_job", "probe_fence"):
         setattr(made[0], name, getattr(first, name))
     Gate.objects.bulk_create(made)

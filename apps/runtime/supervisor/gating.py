@@ -73,12 +73,13 @@ class Gating:
         return sorted((one for one in found if one.wait_seconds <= 0), key=lambda one: ahead.get(one.queue_id, 0.0))
 
     async def _claim(self, session_id: UUID, gate: Admitting, limit: int, *, aimed: bool) -> list[Claim]:
-        asked: dict[str, Any] = {
-            "session_id": session_id, "queue_id": gate.queue_id, "offers": self.offers, "limit": limit
-        }  # fmt: skip
-        if gate.roomy and not aimed:
-            got = await self.send(lambda connection: claim_roomy_on(connection, **asked))
+        asked: dict[str, Any] = {"session_id": session_id, "queue_id": gate.queue_id, "limit": limit}
+        if gate.roomy and gate.types and not aimed:
+            waiting = {name: self.offers[name] for name in gate.types}
+            got = await self.send(lambda connection: claim_roomy_on(connection, **asked, offers=waiting))
         else:
-            got = await self.send(lambda connection: claim_gated_on(connection, **asked, aimed=aimed))
+            got = await self.send(
+                lambda connection: claim_gated_on(connection, **asked, offers=self.offers, aimed=aimed)
+            )
         self.again = self.again or got.contended
         return list(got.jobs)

@@ -16,7 +16,7 @@ from apps.queues.models import Gate
 from apps.queues.services import queues
 from tests.factories import SessionFactory
 from tests.jobs.looks import run
-from tests.races.stage import aside, meanwhile
+from tests.races.stage import aside, meanwhile, together
 from tests.races.test_gates import OFFERS, SEVERAL, admitted, admitted_after, in_flight, limit, running
 
 pytestmark = pytest.mark.usefixtures("arena")
@@ -139,6 +139,22 @@ def test_who_would_have_found_a_place_all_the_same_is_charged(queue, between):
     come_and_go(queue, 60)  # whoever left before it looked is in nobody's way
     between(queue, SessionFactory.create(concurrency=9), lambda: come_and_go(queue, 30))
     assert running(queue) == in_flight(queue) == 3
+    assert broken() == []
+
+
+@pytest.mark.parametrize("offers", [OFFERS, SEVERAL], ids=["one type", "several"])
+def test_no_moment_of_a_crowd_at_the_brim_shows_a_run_too_many(queue, offers):
+    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 600)
+    limit(queue, max_concurrency=20)
+
+    def turn(session):
+        for _ in range(25):
+            taken = admitted_after(session, queue, limit=6, offers=offers)
+            if taken:
+                report(ended=[Ended(one.job_id, one.fence, session.pk, "success") for one in taken])
+
+    together(*[lambda one=one: turn(one) for one in SessionFactory.create_batch(6, concurrency=20)])
+    assert running(queue) == in_flight(queue) == 0
     assert broken() == []
 
 

@@ -1,5 +1,6 @@
 """Jobs that are found before the gate is charged: whatever changes in between, a cap is never passed and nothing is lost."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -14,6 +15,7 @@ from apps.jobs.engine.reconcile import reconcile
 from apps.jobs.engine.report import Ended, report
 from apps.queues.models import Gate
 from apps.queues.services import queues
+from apps.sql import open_async
 from tests.factories import SessionFactory
 from tests.jobs.looks import run
 from tests.races.stage import aside, meanwhile, together
@@ -167,6 +169,22 @@ def test_shards_dealt_anew_have_admitted_no_less_than_before(queue):
     limit(queue, shards=8)
     assert most > 0
     assert [gate.admitted for gate in Gate.objects.filter(queue=queue)] == [most] * 8
+
+
+def test_a_worker_that_is_turned_away_holds_the_gate_first_the_next_time(queue):
+    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 10)
+    limit(queue, max_concurrency=100)
+    session = SessionFactory.create(concurrency=9)
+
+    async def claim():
+        line = await open_async()
+        async with line:
+            return await engine.claim_roomy_on(line, session_id=session.pk, queue_id=queue.pk, offers=OFFERS, limit=5)
+
+    with meanwhile(lambda: asyncio.run(claim())) as turned_away:
+        run("UPDATE queues_gate SET admitted = admitted + 100")  # others came, and left again
+    assert len(turned_away.result().jobs) == 5
+    assert running(queue) == in_flight(queue) == 5
 
 
 def test_who_waits_for_the_gate_sees_what_was_charged_meanwhile(queue):

@@ -7,7 +7,7 @@ from uuid import UUID
 import psycopg
 
 from apps.jobs.engine.claim import Claimed, answer, one_plan
-from apps.jobs.engine.claim_gated import CONTENDED, params
+from apps.jobs.engine.claim_gated import claim_gated_on, params
 from apps.sql import Statement, Steps, Verb, in_one_go
 
 SPARE = 64  # candidates beyond the limit: so many may be in the hands of others, who wait for the gate
@@ -44,14 +44,14 @@ async def claim_roomy_on(
     offers: Mapping[str, int | None],
     limit: int,
 ) -> Claimed:
-    """The same from a worker, in one round trip."""
+    """The same from a worker, in one round trip. Who is turned away holds the gate first the next time: that gets what there is."""
     found = _found(session_id, queue_id, offers, limit)
     try:
         _, rows, _ = await in_one_go(connection, (one_plan, {}), found, (_charge, {"queue_id": queue_id}))
     except psycopg.errors.InvalidTextRepresentation as error:
         if FULL not in str(error):
             raise
-        return CONTENDED
+        return await claim_gated_on(connection, session_id=session_id, queue_id=queue_id, offers=offers, limit=limit)
     return answer(rows)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import structlog
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import DataError, Error, IntegrityError
-from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.template import loader
 from django.views import defaults
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
@@ -146,7 +147,16 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    return _plain(request, sys.exc_info()[1]) or defaults.server_error(request)
+    error = sys.exc_info()[1]
+    return _plain(request, error) or _away(error) or defaults.server_error(request)
+
+
+def _away(error: BaseException | None) -> HttpResponseBase | None:
+    """A page while the database does not answer: nothing broke, and a moment later there is one."""
+    refusal = refusal_of(error)
+    if not isinstance(refusal, Unavailable):
+        return None
+    return HttpResponse(loader.render_to_string("503.html"), status=refusal.status, headers=_headers(refusal))
 
 
 def _plain(request: HttpRequest, error: BaseException | None) -> HttpResponseBase | None:

@@ -9,13 +9,18 @@ from psycopg import Connection
 from psycopg_pool import ConnectionPool
 
 BELIEVED = 1.0  # seconds after an answer
+PATIENCE = 5.0  # seconds a request waits for a connection; for as long one that cannot be made is tried again
 
 _answered: WeakKeyDictionary[Connection[Any], float] = WeakKeyDictionary()
 
 
 def options(size: int) -> dict[str, Any]:
-    """What Django hands on to psycopg's pool."""
-    return {"min_size": 1, "max_size": size, "timeout": 5, "check": check}
+    """What Django hands on to psycopg's pool.
+
+    It doubles its pauses while it tries to connect, and nobody else may try meanwhile: after an outage it would not look
+    for as long as that had lasted. So it gives up soon, and whoever asks next tries at once.
+    """
+    return {"min_size": 1, "max_size": size, "timeout": PATIENCE, "reconnect_timeout": PATIENCE, "check": check}
 
 
 def check(connection: Connection[Any]) -> None:

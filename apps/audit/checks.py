@@ -4,6 +4,7 @@ Their ids are stable: fencepost.E001 to E006, E008 and E014 in production only, 
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -116,6 +117,8 @@ def check_settings(**kwargs: Any) -> list[CheckMessage]:
     ]
     if settings.PRODUCTION and not settings.DATABASE_URL:
         found.append(Warning("The built-in PostgreSQL serves: it has no backups.", id="fencepost.W001"))
+    if not settings.DEBUG and not (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
+        found.append(Warning("No page can be shown: run collectstatic before the web process.", id="fencepost.W003"))
     return found
 
 

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import OperationalError
 from django.http import Http404
 from django.test import Client, RequestFactory
+from psycopg_pool import PoolTimeout
 
 from config import api as problems
 from tests.api.caller import Api, pointers, problem
@@ -88,6 +90,24 @@ def test_a_500_outside_of_any_endpoint_is_a_problem_without_details():
     except RuntimeError:
         response = problems.server_error(RequestFactory().get("/api/v1/x"))
     assert json.loads(response.content)["code"] == "internal_error"  # type: ignore[attr-defined]
+    assert b"secret" not in response.content  # type: ignore[attr-defined]
+
+
+def test_a_page_says_so_while_the_database_is_away():
+    try:
+        raise OperationalError("no connection") from PoolTimeout("none after 5 s")  # as Django has it
+    except OperationalError:
+        response = problems.server_error(RequestFactory().get("/"))
+    assert (response.status_code, response["Retry-After"]) == (503, "1")
+    assert b"database does not answer" in response.content  # type: ignore[attr-defined]
+
+
+def test_a_page_that_broke_says_something_else():
+    try:
+        raise RuntimeError("the secret")
+    except RuntimeError:
+        response = problems.server_error(RequestFactory().get("/"))
+    assert response.status_code == 500
     assert b"secret" not in response.content  # type: ignore[attr-defined]
 
 

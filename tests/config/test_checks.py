@@ -39,12 +39,14 @@ ASKED = {"LLM_API_KEY": "k", "LLM_MODEL": "small"}
 
 
 @pytest.fixture
-def production(monkeypatch: pytest.MonkeyPatch) -> Any:
+def production(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Set settings as production has them, one changed; not through Django, which would tell its listeners."""
     from django.conf import settings
 
+    (tmp_path / "staticfiles.json").write_text("{}")
+
     def change(**changes: Any) -> list[str | None]:
-        for name, value in (SAFE | changes).items():
+        for name, value in (SAFE | {"STATIC_ROOT": tmp_path} | changes).items():
             monkeypatch.setattr(settings, name, value)
         return [found.id for found in check_settings()]
 
@@ -83,6 +85,7 @@ def test_safe_settings_pass(production):
         ("E013", ASKED | {"LLM_URL": "ftp://example.com"}),
         ("E013", ASKED | {"LLM_TIMEOUT_SECONDS": 46.0}),
         ("W001", {"DATABASE_URL": ""}),
+        ("W003", {"STATIC_ROOT": "/nowhere"}),
     ],
 )
 def test_each_danger_has_its_id(production, code, change):
@@ -99,7 +102,7 @@ def test_a_model_that_is_named_with_its_key_passes(production):
 
 
 def test_development_is_left_alone(settings):
-    settings.SECRET_KEY = settings.INSECURE_SECRET_KEY
+    settings.SECRET_KEY, settings.DEBUG = settings.INSECURE_SECRET_KEY, True
     assert check_settings() == []
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from psycopg_pool import ConnectionPool
+from psycopg_pool import ConnectionPool, PoolTimeout
 
 from apps.sql import dsn
 from config import pooling
+from tests.processes import until
+from tests.proxy import proxy
 
 pytestmark = pytest.mark.django_db
 
@@ -98,3 +100,16 @@ def test_where_no_plan_is_kept_the_servers_settings_stand():
         made.connection() as line,
     ):
         assert line.execute("SHOW enable_seqscan").fetchone() == ("on",)
+
+
+def test_after_an_outage_whoever_asks_first_is_not_kept_waiting_for_a_pause_that_has_grown(monkeypatch):
+    monkeypatch.setattr(pooling, "PATIENCE", 1.0)
+    with proxy("127.0.0.1", 1) as server:
+        server.refuse()
+        where = {**dsn(), "host": "127.0.0.1", "port": server.port}
+        with ConnectionPool(kwargs=where, **pooling.options(1)) as made:
+            until(lambda: made.get_stats()["pool_size"] == 0)  # it has given up
+            before = server.opened
+            with pytest.raises(PoolTimeout), made.connection(timeout=0.5):
+                pass
+            assert server.opened > before

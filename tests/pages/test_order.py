@@ -93,3 +93,11 @@ def test_a_type_is_paused_shown_and_resumed(member, viewer, queue):
     post(member, "resume_type", queue.pk, type="image.scale")
     assert not PausedType.objects.exists()
     assert [entry.action for entry in Entry.objects.order_by("id")] == ["type.pause", "type.resume"]
+
+
+def test_a_queues_page_names_its_limits(member, queue):
+    text = text_of(member.get(reverse("dashboard:queue", args=[queue.pk])))
+    assert not [name for name in ("shards", "Of one key", "May hold") if name in text]
+    Queue.objects.filter(pk=queue.pk).update(max_concurrency=9, shards=3, max_per_key=2, max_depth=77)
+    text = text_of(member.get(reverse("dashboard:queue", args=[queue.pk])))
+    assert all(said in text for said in ("9 jobs, counted in 3 shards", "2 at once", "77 jobs"))

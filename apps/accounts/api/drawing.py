@@ -103,13 +103,17 @@ def _told(schema: Json, path: str, method: str, operation: Json) -> Iterator[str
 
 
 def _fields(schema: Json, given: Json) -> Iterator[str]:
-    body = _resolved(schema, given)
-    needed = body.get("required", [])
-    rows = [
-        (name, _resolved(schema, field), name in needed, field.get("description", ""))
-        for name, field in body.get("properties", {}).items()
-    ]
+    rows = list(_rows(schema, _resolved(schema, given)))
     yield from _table(rows) if rows else ["The body is an empty object, or none.\n"]
+
+
+def _rows(schema: Json, body: Json, within: str = "") -> Iterator[tuple[str, Json, bool, str]]:
+    """The fields of an object, and below each that is one itself, its own."""
+    needed = body.get("required", [])
+    for name, given in body.get("properties", {}).items():
+        field = _resolved(schema, given)
+        yield within + name, field, name in needed, given.get("description", "")
+        yield from _rows(schema, field, f"{within}{name}.")
 
 
 def _table(rows: Any) -> Iterator[str]:

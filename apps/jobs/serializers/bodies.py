@@ -20,6 +20,7 @@ from apps.accounts.serializers.fields import (
 )
 from apps.errors import BadInput
 from apps.jobs.states import OnParentFailure, Placement
+from apps.queues.serializers import TIMEOUT_MAX_MS
 
 KEY_MAX, NAME_MAX, ERROR_MAX, NOTE_MAX = 255, 128, 255, 1000
 BULK_MAX = LINES_MAX = 1000
@@ -34,7 +35,7 @@ class JobFields(Body):
     priority = Whole(min_value=-1000, max_value=1000, required=False, help_text="Higher runs first.")
     run_at = Moment(required=False)
     delay_seconds = Number(min_value=0, required=False, help_text="Instead of run_at.")
-    timeout_ms = Whole(min_value=1, required=False)
+    timeout_ms = Whole(min_value=1, max_value=TIMEOUT_MAX_MS, required=False)
     retry_policy = Text(max_length=NAME_MAX, required=False, help_text="Its id, or its name in the project.")
     max_attempts = Whole(min_value=1, max_value=1000, required=False)
     max_losses = Whole(min_value=1, max_value=1000, required=False)
@@ -64,7 +65,7 @@ class AfterFields(Body):
     payload = Entries(required=False, help_text="An object without `batch`, which is added to it.")
     priority = Whole(min_value=-1000, max_value=1000, required=False)
     delay_seconds = Number(min_value=0, required=False)
-    timeout_ms = Whole(min_value=1, required=False)
+    timeout_ms = Whole(min_value=1, max_value=TIMEOUT_MAX_MS, required=False)
     retry_policy = Text(max_length=NAME_MAX, required=False, help_text="Its id, or its name in the project.")
     max_attempts = Whole(min_value=1, max_value=1000, required=False)
     max_losses = Whole(min_value=1, max_value=1000, required=False)
@@ -156,8 +157,8 @@ class Delete(Query):
 class WhereQuery(Query):
     """Where to look: in a project, or in one queue, of that project if both are named."""
 
-    project = Id(required=False)
-    queue = Id(required=False)
+    project = Id(required=False, help_text="Needed, unless a queue is named.")
+    queue = Id(required=False, help_text="Needed, unless a project is named.")
 
 
 class JobsQuery(WhereQuery):

@@ -34,7 +34,8 @@ def test_commands_never_pool():
 
 def test_a_web_process_pools_and_keeps_no_connection_beside_the_pool():
     web = database("import config.wsgi", DB_POOL_SIZE="7", CONN_MAX_AGE="60")
-    assert web["OPTIONS"]["pool"] == {"min_size": 1, "max_size": 7, "timeout": 5, "check": "check"}
+    patience = {"timeout": 5, "reconnect_timeout": 5}
+    assert web["OPTIONS"]["pool"] == {"min_size": 1, "max_size": 7, "check": "check", **patience}
     assert web["CONN_MAX_AGE"] == 0
 
 

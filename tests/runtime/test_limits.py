@@ -38,7 +38,7 @@ def test_a_cap_holds_over_all_workers_and_is_used(own_database, tmp_path, queue,
     with worker(own_database, tmp_path, *FAST), worker(own_database, tmp_path, *FAST, name="second"):
         assert {job.state for job in final(*[one.job_id for one in made], within=40)} == {JobState.COMPLETED}
     assert at_once() == 3
-    assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+    assert set(Attempt.objects.values_list("attempt", "outcome")) == {(1, "success")}
 
 
 def test_a_cap_that_is_far_away_is_counted_all_the_same(own_database, tmp_path, queue):
@@ -49,7 +49,7 @@ def test_a_cap_that_is_far_away_is_counted_all_the_same(own_database, tmp_path, 
     with worker(own_database, tmp_path, *wide), worker(own_database, tmp_path, *wide, name="second"):
         assert {job.state for job in final(*[one.job_id for one in made], within=60)} == {JobState.COMPLETED}
     assert 100 < at_once() <= 150
-    assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+    assert set(Attempt.objects.values_list("attempt", "outcome")) == {(1, "success")}
     assert Gate.objects.get(queue=queue).in_flight == 0
 
 
@@ -70,7 +70,7 @@ def test_a_key_runs_one_at_a_time_over_all_workers_and_keys_run_beside_each_othe
         assert cursor.fetchone() == (0,)
         cursor.execute("SELECT extract(EPOCH FROM max(ended_at) - min(started_at)) FROM effects")
         assert float(cursor.fetchone()[0]) < 5  # six in a row of 0.1 s: nobody waited for a loop
-    assert set(Attempt.objects.values_list("attempt", flat=True)) == {1}
+    assert set(Attempt.objects.values_list("attempt", "outcome")) == {(1, "success")}
 
 
 def test_the_other_workers_hear_of_a_place_that_an_end_set_free(own_database, tmp_path, queue):

@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from uuid_utils.compat import uuid7
 
 from apps.accounts.models import Project, Role, Standing, slug_rule
-from apps.queues.states import SummaryState
+from apps.queues.states import TIMEOUT_MAX_MS, SummaryState
 
 AGING_MAX = 10**8  # seconds; DESIGN: rank must fit a bigint
 DEPTH_MAX = 1_000_000  # jobs; the depth cache counts no further
@@ -103,7 +103,7 @@ class Queue(models.Model):
     # else they are looked at once more when every transaction begun before this microsecond has ended.
     rerank_after = models.BigIntegerField(null=True, blank=True, editable=False)
     timeout_ms = models.BigIntegerField(
-        default=300_000, validators=[MinValueValidator(1), MaxValueValidator(30 * 86_400_000)]
+        default=300_000, validators=[MinValueValidator(1), MaxValueValidator(TIMEOUT_MAX_MS)]
     )
     retention_days = models.SmallIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(3650)]
@@ -160,7 +160,7 @@ class Queue(models.Model):
                 name="queue_aging_in_range",
             ),
             models.CheckConstraint(condition=Q(shards__range=(1, 64)), name="queue_shards_in_range"),
-            models.CheckConstraint(condition=Q(timeout_ms__range=(1, 30 * 86_400_000)), name="queue_timeout_in_range"),
+            models.CheckConstraint(condition=Q(timeout_ms__range=(1, TIMEOUT_MAX_MS)), name="queue_timeout_in_range"),
             models.CheckConstraint(
                 condition=Q(breaker_window=None)
                 | Q(

@@ -24,10 +24,10 @@ from apps.queues.models import (
     RetryPolicy,
 )
 from apps.queues.selectors import breaker_now
+from apps.queues.states import TIMEOUT_MAX_MS
 
 DAYS_MAX = 3650
 DELAY_MAX_MS = 10**12
-TIMEOUT_MAX_MS = 30 * 86_400_000
 
 
 class Breaker(Body):

@@ -1,6 +1,8 @@
-"""What a failure summary's prose may be."""
+"""What a failure summary's prose may be, and how long an attempt."""
 
 from django.db.models import TextChoices
+
+TIMEOUT_MAX_MS = 30 * 86_400_000  # as long as an attempt may last at all
 
 
 class SummaryState(TextChoices):

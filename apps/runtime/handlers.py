@@ -12,9 +12,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from apps.handlers import Context, Discard, Retry, handler
+from apps.queues.states import TIMEOUT_MAX_MS
 from apps.runtime import outbound
 
-MS_MAX = 30 * 86_400_000  # as long as an attempt may last at all
 TIMEOUT_DEFAULT, TIMEOUT_MAX = 10.0, 300.0  # seconds a call may take
 RETRY_AFTER_MAX = 86_400.0  # seconds; who asks for more is asked again tomorrow
 TRY_AGAIN = frozenset({408, 425, 429})  # and every 5xx
@@ -64,7 +64,7 @@ async def echo(ctx: Context, payload: Any) -> Any:
 async def sleep(ctx: Context, payload: Any) -> dict[str, Any]:
     """Wait `ms` milliseconds."""
     fields = _fields(payload, {"ms"})
-    ms = _number(fields, "ms", default=None, most=MS_MAX)
+    ms = _number(fields, "ms", default=None, most=TIMEOUT_MAX_MS)
     await asyncio.sleep(ms / 1000)
     return {"slept_ms": fields["ms"]}
 

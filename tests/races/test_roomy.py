@@ -136,9 +136,9 @@ def test_a_gate_that_was_found_to_be_full_is_not_charged(queue, between):
 
 
 def test_who_would_have_found_a_place_all_the_same_is_charged(queue, between):
-    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 110)
+    services.submit_batch(queue=queue, jobs=[{"type": "ping"}] * 120)
     limit(queue, max_concurrency=100)
-    come_and_go(queue, 60)  # whoever left before it looked is in nobody's way
+    come_and_go(queue, 80)  # whoever left before it looked is in nobody's way
     between(queue, SessionFactory.create(concurrency=9), lambda: come_and_go(queue, 30))
     assert running(queue) == in_flight(queue) == 3
     assert broken() == []

@@ -1,8 +1,8 @@
 -- Hand jobs of one queue with limits to a session before its gate is held: where the gate has far more places than those
 -- who claim now can take (gates.sql, `roomy`), nobody needs to know first how many it admits. The next statement of the
 -- transaction charges what was taken (claim_roomy_charge.sql), and fails it all should there be no place. So the gate is
--- held for a moment and not for as long as it takes to find jobs. Where one type alone waits, claim_lane.sql does the same. Rates, probes and what waits for one worker are
--- claim_gated.sql's: where this way is shut, `candidates` is 0.
+-- held for a moment and not for as long as it takes to find jobs. Where one type alone waits, claim_lane.sql does the same.
+-- Rates, probes and what waits for one worker are claim_gated.sql's: where this way is shut, `candidates` is 0.
 WITH holder AS MATERIALIZED (
     SELECT
         session.reservation_id,

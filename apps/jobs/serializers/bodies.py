@@ -20,7 +20,7 @@ from apps.accounts.serializers.fields import (
 )
 from apps.errors import BadInput
 from apps.jobs.states import OnParentFailure, Placement
-from apps.queues.serializers import TIMEOUT_MAX_MS
+from apps.queues.states import TIMEOUT_MAX_MS
 
 KEY_MAX, NAME_MAX, ERROR_MAX, NOTE_MAX = 255, 128, 255, 1000
 BULK_MAX = LINES_MAX = 1000

@@ -13,12 +13,12 @@ from django.utils.dateparse import parse_datetime
 
 from apps.errors import BadInput, Fault, UnknownField, pointed
 from apps.jobs.states import OnParentFailure, Placement
+from apps.queues.states import TIMEOUT_MAX_MS
 
 NAME_MAX, KEY_MAX = 128, 255
 SMALL = 1000
 LABELS_MAX = 32
 LONGEST_NUMBER = 4096  # bits
-TIMEOUT_MAX_MS = 30 * 86_400_000
 # The last moment a run_at may name; the database refuses later ones too.
 LATEST = datetime(9998, 12, 31, tzinfo=UTC)
 LONGEST_DELAY = 100 * 366 * 86_400

@@ -58,8 +58,9 @@ def _deal_anew(queue: Queue, gates: list[Gate], shards: int) -> None:
     Gate.objects.filter(queue=queue).delete()
     after = _counts_from(queue, gates)
     made = [_gate(queue, shard, cap, after) for shard, cap in enumerate(_deal(queue, shards))]
+    most = max(gate.admitted for gate in gates)
     for gate in made:
-        gate.admitted = max(old.admitted for old in gates)  # no shard has had less than its namesake
+        gate.admitted = most  # no shard has had less than its namesake
     for name in ("in_flight", "tokens", "refilled_at", "breaker", "reopens_at", "trips", "probe_job", "probe_fence"):
         setattr(made[0], name, getattr(first, name))
     Gate.objects.bulk_create(made)

@@ -74,7 +74,7 @@ class Gating:
 
     async def _claim(self, session_id: UUID, gate: Admitting, limit: int, *, aimed: bool) -> list[Claim]:
         asked: dict[str, Any] = {"session_id": session_id, "queue_id": gate.queue_id, "limit": limit}
-        if gate.roomy and gate.types and not aimed:
+        if gate.roomy and not aimed:
             waiting = {name: self.offers[name] for name in gate.types}
             got = await self.send(lambda connection: claim_roomy_on(connection, **asked, offers=waiting))
         else:
